@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "base/list.h"
 
 struct absent {
 	struct agent agent;
@@ -32,7 +31,6 @@ static int absent_start(struct agent *a, const struct agent_ask *ask, const stru
 /* Such an agent has no turns. */
 static void absent_cancel(struct agent_turn *t)
 {
-	(void)t;
 }
 
 static int absent_probe(struct agent *a, agent_health_fn fn, void *arg)
@@ -91,10 +89,7 @@ static void later_free(struct later *p)
 	free(p);
 }
 
-static void later_freep(struct later **p)
-{
-	later_free(*p);
-}
+CLEANUP_POINTER(later, later_free)
 
 static void tell(void *arg)
 {

@@ -57,10 +57,7 @@ static int take_key(struct embeddings *e, const char *key, struct why *why)
 	return 0;
 }
 
-static void embeddings_freep(struct embeddings **e)
-{
-	embeddings_free(*e);
-}
+CLEANUP_POINTER(embeddings, embeddings_free)
 
 int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
 		   struct embeddings **ret_embeddings, struct why *why)
@@ -148,8 +145,7 @@ static void write_request(struct buf *out, const char *model, const struct text 
 	json_begin_object(&j);
 	if (model[0])
 		json_member_str(&j, "model", model);
-	json_key(&j, "input");
-	json_begin_array(&j);
+	json_member_array(&j, "input");
 	for (unsigned i = 0; i < n; i++)
 		json_text(&j, texts[i]);
 	json_end_array(&j);

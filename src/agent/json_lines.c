@@ -275,7 +275,6 @@ static void on_turn_completed(struct stream_json *s, const struct value *v, stru
 {
 	const struct value *usage = value_find(v, "usage");
 
-	(void)out;
 	if (!usage)
 		return;
 	s->usage.input = json_lines_count(usage, "input_tokens");
@@ -285,7 +284,6 @@ static void on_turn_completed(struct stream_json *s, const struct value *v, stru
 
 static void on_turn_failed(struct stream_json *s, const struct value *v, struct buf *out)
 {
-	(void)out;
 	s->failed = true;
 	note_error(s, value_text(value_find(value_find(v, "error"), "message")));
 }
@@ -293,7 +291,6 @@ static void on_turn_failed(struct stream_json *s, const struct value *v, struct 
 /* The run may go on after this, so it has not failed. */
 static void on_error(struct stream_json *s, const struct value *v, struct buf *out)
 {
-	(void)out;
 	note_error(s, value_text(value_find(v, "message")));
 }
 

@@ -86,7 +86,7 @@ static int tell_raw(struct transcript *t, struct said *s, struct text line, bool
 		return out.err;
 	t->n_bad++;
 	s->kind = SAID_RAW;
-	s->text = cut((struct text) {.data = out.data, .len = out.len});
+	s->text = cut(buf_bytes(&out));
 	return tell(t, s);
 }
 
@@ -123,7 +123,7 @@ static int join(const struct value *content, struct buf *out, struct text *ret_t
 			buf_add_char(out, '\n');
 		add_piece(out, block);
 	}
-	*ret_text = (struct text) {.data = out->data, .len = out->len};
+	*ret_text = buf_bytes(out);
 	return out->err;
 }
 
@@ -277,9 +277,6 @@ static int tell_result(struct transcript *t, struct said *s, const struct value 
 /* The message comes whole once it is complete. */
 static int pass_over(struct transcript *t, struct said *s, const struct value *v)
 {
-	(void)t;
-	(void)s;
-	(void)v;
 	return 0;
 }
 
@@ -309,9 +306,9 @@ static int read_line(struct transcript *t, struct text line, struct buf *mended,
 	if (mended->err != 0)
 		return mended->err == -EMSGSIZE ? r : mended->err;
 	mend_surrogates(mended->data, mended->len);
-	if (text_equal(line, (struct text) {.data = mended->data, .len = mended->len}))
+	if (text_equal(line, buf_bytes(mended)))
 		return r;
-	line = (struct text) {.data = mended->data, .len = mended->len};
+	line = buf_bytes(mended);
 	return json_lines_read(&t->lines, line, ret_value);
 }
 

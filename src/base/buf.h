@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/text.h"
+
 struct room;
 
 struct buf {
@@ -74,6 +76,12 @@ static inline void buf_add_char(struct buf *b, char c)
 static inline void buf_add_str(struct buf *b, const char *s)
 {
 	buf_add(b, s, strlen(s));
+}
+
+/* What it holds; valid until it changes. */
+static inline struct text buf_bytes(const struct buf *b)
+{
+	return (struct text) {.data = b->data, .len = b->len};
 }
 
 /* Decimal digits, without printf. */

@@ -17,6 +17,14 @@
 		take_;                                                                             \
 	})
 
+/* Defines NAMEp for CLEANUP(NAMEp), which frees a struct TYPE by NAME, unless it is NULL. */
+#define CLEANUP_POINTER(type, name)                                                                \
+	static inline void name##p(struct type **p)                                                \
+	{                                                                                          \
+		if (*p)                                                                            \
+			name(*p);                                                                  \
+	}
+
 static inline void freep(void *p)
 {
 	free(*(void **)p);

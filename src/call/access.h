@@ -13,7 +13,6 @@
  * person is decided by server_opts.check_human, before the handler runs.
  */
 
-struct call;
 struct client;
 struct dialect;
 struct peer;

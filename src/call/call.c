@@ -195,10 +195,8 @@ static void write_bare_error(struct call *c, int64_t code, struct text message, 
 	json_begin_object(&c->json);
 	json_member_int(&c->json, "code", code);
 	json_member_text(&c->json, "message", message);
-	if (data.data) {
-		json_key(&c->json, "data");
-		json_raw(&c->json, data.data, data.len);
-	}
+	if (data.data)
+		json_member_raw(&c->json, "data", data);
 	json_end_object(&c->json);
 }
 
@@ -267,7 +265,6 @@ void call_may_wait(struct call *c, struct work_wait *wait)
 struct done call_settled(const struct call *c)
 {
 	assert(c->stage == CALL_ANSWERED || c->stage == CALL_LATER);
-	(void)c;
 	return done;
 }
 
@@ -282,7 +279,6 @@ static void delay_over(void *arg)
 
 static void delay_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	timer_free(c->delay);
 	c->delay = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));

@@ -15,11 +15,8 @@
 #include "io/peer.h"
 
 struct server;
-struct client;
 struct endpoint;
 struct batch;
-struct http_request;
-struct http_route;
 struct engine;
 
 struct call {

@@ -12,8 +12,6 @@
 #include "call/call.h"
 #include "call/server.h"
 
-struct frame;
-
 /* An answer of at least this many bytes is handed over to the connection instead of copied. */
 enum { HANDED_OVER = 64 << 10 };
 

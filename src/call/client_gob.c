@@ -1,7 +1,5 @@
 #include "call/inner.h"
 
-#include <errno.h>
-
 #include "base/log.h"
 #include "base/utf8.h"
 #include "wire/netrpc.h"
@@ -329,9 +327,7 @@ static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
 	int r, end;
 
 	if (said_before(g, c, said))
-		return netrpc_answer_again(
-			w, out, c->request.method, c->seq,
-			(struct text) {.data = g->body.data, .len = g->body.len});
+		return netrpc_answer_again(w, out, c->request.method, c->seq, buf_bytes(&g->body));
 	r = json_read(&c->arena, said.data, said.len, &json_default_limits, &v, &c->why);
 	if (r != 0)
 		return r;

@@ -35,7 +35,6 @@ struct dialect_life;
 struct dialect_section;
 struct client;
 struct gate_refusal;
-struct http_request;
 struct http_route;
 struct route_found;
 

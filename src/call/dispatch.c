@@ -2,7 +2,6 @@
 #include "call/access.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/log.h"
@@ -296,7 +295,6 @@ static int check_run(struct work *work, int lane)
 {
 	struct call *c = list_entry(work, struct call, work);
 
-	(void)lane;
 	return human_check(c);
 }
 

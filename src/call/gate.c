@@ -2,8 +2,6 @@
 
 #include <strings.h>
 
-#include "wire/http/http1.h"
-
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text,
 		    const char *extra)
 {

@@ -19,8 +19,6 @@
  * is not read until it does.
  */
 
-struct http_request;
-struct client;
 struct upgraded;
 
 /* A request to be taken over; valid during the call. */
@@ -101,8 +99,6 @@ static inline struct text path_name_text(const struct path_name *n)
 /* Whether a path of a table, where a final '*' stands for a name, is the one asked for. */
 bool gate_path_fits(const char *path, struct text asked, struct path_name *ret_name);
 
-struct route_found;
-
 /* For a dialect's own http_gate. Whether every Host that is named is loopback; whether a page that
  * we serve at this Host has that Origin. */
 bool gate_host_is_loopback(const struct http_request *r);
@@ -168,9 +164,6 @@ int route_status(const struct dialect *d, enum refusal code);
 
 /* What a client is told over HTTP: answers, errors, the end of a stream; and which requests are
  * let in. */
-
-struct frame;
-struct http_route;
 
 /* One whole response to the current request. status 0: 200. */
 void http_send(struct client *s, int status, const char *extra, const char *body, size_t len);

@@ -49,8 +49,7 @@ void http_write_refusal(const struct dialect *d, struct buf *body, const struct 
 		return;
 	}
 	json_begin_object(&j);
-	json_key(&j, "error");
-	json_begin_object(&j);
+	json_member_object(&j, "error");
 	json_member_text(&j, "message", no->message);
 	json_end_object(&j);
 	json_end_object(&j);

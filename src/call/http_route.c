@@ -4,10 +4,8 @@
 #include <stdio.h>
 #include <strings.h>
 
-#include "base/why.h"
 #include "call/access.h"
 #include "call/inner.h"
-#include "wire/http/http1.h"
 
 enum { QUERY_PAIRS_MAX = 64 };
 

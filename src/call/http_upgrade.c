@@ -2,9 +2,6 @@
 
 #include <errno.h>
 
-#include "call/client.h"
-#include "wire/http/http1.h"
-
 void client_upgrade(struct client *s, struct upgraded *u, const struct upgraded_ops *ops,
 		    const char *protocol, const char *extra)
 {

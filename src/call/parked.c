@@ -1,7 +1,6 @@
 #include "call/inner.h"
 
 #include "call/server.h"
-#include "call/client.h"
 
 enum { LOOK_MS = 500 };
 
@@ -46,7 +45,6 @@ static void end(struct call *c, int r)
 
 static void cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	end(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 

@@ -59,13 +59,11 @@ static void write_method(struct json *j, const struct method *m)
 		json_member_str(j, "summary", m->doc);
 	/* Out of the row's order, a position means nothing. */
 	json_member_str(j, "paramStructure", required_come_first(m) ? "either" : "by-name");
-	json_key(j, "params");
-	json_begin_array(j);
+	json_member_array(j, "params");
 	write_fields(j, m, true);
 	write_fields(j, m, false);
 	json_end_array(j);
-	json_key(j, "result");
-	json_begin_object(j);
+	json_member_object(j, "result");
 	json_member_str(j, "name", "result");
 	json_key(j, "schema");
 	json_raw(j, m->result ? m->result : "{}", strlen(m->result ? m->result : "{}"));
@@ -80,13 +78,11 @@ static struct done handle_discover(struct call *c)
 
 	json_begin_object(j);
 	json_member_str(j, "openrpc", "1.2.6");
-	json_key(j, "info");
-	json_begin_object(j);
+	json_member_object(j, "info");
 	json_member_str(j, "title", c->dialect->name);
 	json_member_str(j, "version", c->server->opts.version);
 	json_end_object(j);
-	json_key(j, "methods");
-	json_begin_array(j);
+	json_member_array(j, "methods");
 	for (unsigned i = 0; i < registry_count(r); i++)
 		write_method(j, registry_at(r, i));
 	json_end_array(j);

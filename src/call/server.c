@@ -242,10 +242,7 @@ static void free_endpoint(struct endpoint *e)
 	free(e);
 }
 
-static void free_endpointp(struct endpoint **e)
-{
-	free_endpoint(*e);
-}
+CLEANUP_POINTER(endpoint, free_endpoint)
 
 static struct endpoint *new_endpoint(struct server *s, const struct endpoint_opts *opts)
 {

@@ -47,9 +47,7 @@ void others_add(struct others *o, const struct peer *peer);
 void others_remove(struct others *o, const struct peer *peer);
 
 struct samples;
-struct server;
 struct engine; /* what handlers work with; the owner knows it */
-struct value;
 
 struct limits {
 	unsigned connections;         /* in all; more wait in the backlog */

@@ -13,7 +13,6 @@
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "dialect/engine.h"
 #include "dialect/page/page.h"
 #include "agent/agent.h"
 #include "engine/approval/approval.h"
@@ -103,7 +102,6 @@ static void on_stop_asked(void *arg, bool force)
 
 static void on_watchdog(void *arg)
 {
-	(void)arg;
 	notify_send("WATCHDOG=1");
 }
 
@@ -111,7 +109,6 @@ static int watch_signals(struct daemon *d, struct why *why)
 {
 	int r;
 
-	(void)why;
 	signal(SIGPIPE, SIG_IGN);
 	r = signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term);
 	if (r == 0)
@@ -125,7 +122,6 @@ static int start_watchdog(struct daemon *d, struct why *why)
 {
 	uint64_t every = notify_watchdog_ms();
 
-	(void)why;
 	if (every == 0)
 		return 0;
 	return ticker_new(d->loop, every, on_watchdog, d, &d->watchdog);
@@ -240,7 +236,6 @@ static int make_server(struct daemon *d, struct why *why)
 	};
 	int r = server_new(d->loop, &opts, &d->server);
 
-	(void)why;
 	d->hosts.means.server = d->server;
 	return r;
 }
@@ -264,13 +259,11 @@ static int prepare(struct daemon *d, struct why *why)
 
 static int make_environments(struct daemon *d, struct why *why)
 {
-	(void)why;
 	return environments_make(d->settings, d->server, &d->arena, &d->environments);
 }
 
 static int start_keeper(struct daemon *d, struct why *why)
 {
-	(void)why;
 	return tree_keeper_new(d->loop, &d->keeper);
 }
 
@@ -287,7 +280,6 @@ static int take_over_page(struct daemon *d, struct why *why)
 	const struct page_handover from = {.sessions = listeners_take_other(page_sessions),
 					   .held = listeners_take_other(page_port)};
 
-	(void)why;
 	page_take_over(d->server, &from);
 	return 0;
 }
@@ -305,7 +297,6 @@ static void hand_over_page(const struct daemon *d)
 
 static int start_housekeeping(struct daemon *d, struct why *why)
 {
-	(void)why;
 	return housekeeping_start(d->server, d->engine, &d->housekeeping);
 }
 

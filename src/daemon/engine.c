@@ -189,7 +189,6 @@ int events_begin(struct daemon *d, struct why *why)
 
 	int r = events_start(&opts, &engine->events);
 
-	(void)why;
 	if (r == 0) {
 		node_on_stale(engine->node, stop_to_start_anew, d);
 		node_hear_events(engine->node, engine->events);
@@ -346,7 +345,6 @@ int sessions_begin(struct daemon *d, struct why *why)
 	};
 	int r = daemon_beside_store(d, ".sessions", folder);
 
-	(void)why;
 	return r != 0 ? r : sessions_start(&opts, &engine->sessions);
 }
 

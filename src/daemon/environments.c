@@ -9,7 +9,6 @@
 
 #include "agent/command/words.h"
 #include "base/cleanup.h"
-#include "daemon/dialects.h"
 #include "io/listener.h"
 
 enum { VARIABLE_MAX = ADDRESS_TEXT_MAX + PATH_MAX + 40 };

@@ -4,9 +4,6 @@
 #include <string.h>
 #include <sysexits.h>
 
-#include "daemon/dialects.h"
-#include "daemon/settings/settings.h"
-
 /* Offers the values of a flag: those that begin with `typed`, each behind `before`. */
 struct offer {
 	bool zsh;

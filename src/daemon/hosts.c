@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "call/server.h"
-
 static const struct dialect_life *life_of(const struct dialect_host *h)
 {
 	static const struct dialect_life none;

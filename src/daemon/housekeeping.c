@@ -4,13 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/why.h"
 #include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/event/event.h"
 #include "engine/memory/memory.h"
-#include "engine/engine.h"
 #include "engine/session/session.h"
 
 enum { SWEEP_EVERY_MS = 60 * 1000 };
@@ -109,7 +107,6 @@ static int sweep_run(struct work *w, int lane)
 {
 	struct sweep *s = list_entry(w, struct sweep, work);
 
-	(void)lane;
 	s->more = false;
 	return s->kind->run(s->housekeeping->engine, &s->more);
 }
@@ -173,7 +170,6 @@ static void check_finished(struct work *w, int result)
 {
 	struct housekeeping *h = list_entry(w, struct housekeeping, check);
 
-	(void)result;
 	engine_set_health(h->engine, &h->health);
 	if (h->health.failed)
 		log_err("store is damaged", "what=\"%s\"", h->health.text);

@@ -72,8 +72,6 @@ int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
 /* Runs this step for each dialect; the first failure ends it. */
 int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
 
-struct reload_listener;
-
 /* The settings were read again; renews sections that follow a reload. `report` may be NULL. */
 void hosts_reload(struct hosts *h, const struct settings *fresh,
 		  const struct reload_listener *report);
@@ -217,7 +215,6 @@ void servers_check(const struct settings *s);
 int rules_start(struct daemon *d, struct why *why);
 void rules_reload(struct daemon *d);
 /* A rule that is invalid now stays as it was, if it was valid before. */
-struct reload_listener;
 void rules_keep_former(struct daemon *d, struct settings *fresh,
 		       const struct reload_listener *report);
 
@@ -288,9 +285,6 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 void stop_server_closed(void *daemon);
 
 /* The tokens that HTTP clients must present. */
-
-struct dialect;
-struct settings;
 
 /* The token of a dialect: its own, or that of koine.token_file unless the dialect only accepts
  * its own. "": none. A token file must be private. */

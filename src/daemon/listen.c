@@ -49,7 +49,6 @@ int registries_make(struct daemon *d, struct why *why)
 {
 	int r = 0;
 
-	(void)why;
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
 		r = registry_new(&d->registries[i]);
 		if (r == 0)
@@ -185,8 +184,6 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 
 static void turn_away(void *arg, int fd, const struct peer *peer)
 {
-	(void)arg;
-	(void)peer;
 	close(fd);
 }
 

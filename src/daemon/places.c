@@ -53,8 +53,7 @@ static void write_addresses(struct json *j, const struct plan *plan, const struc
 {
 	char address[ADDRESS_TEXT_MAX];
 
-	json_key(j, "listen");
-	json_begin_array(j);
+	json_member_array(j, "listen");
 	for (unsigned i = 0; i < plan->n; i++) {
 		if (plan->rows[i].dialect != d)
 			continue;
@@ -104,8 +103,7 @@ int daemon_dialects(const struct settings *s, const struct plan *plan)
 	json_begin_object(&j);
 	json_member_str(&j, "config", s->config[0] ? s->config : standard);
 	json_member_str(&j, "places", s->places == PLACES_OWN ? "own" : "original");
-	json_key(&j, "dialects");
-	json_begin_array(&j);
+	json_member_array(&j, "dialects");
 	for (unsigned i = 0; i < n_dialects; i++)
 		write_dialect(&j, s, plan, dialects[i]);
 	json_end_array(&j);

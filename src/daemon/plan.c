@@ -1,7 +1,6 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -120,7 +120,6 @@ int rules_start(struct daemon *d, struct why *why)
 	};
 	int r = automation_new(&opts, &engine->automation);
 
-	(void)why;
 	return r != 0 ? r : set_rules(d);
 }
 

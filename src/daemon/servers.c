@@ -40,7 +40,6 @@ int servers_begin(struct daemon *d, struct why *why)
 	};
 	int r = mirrors_new(&opts, &d->engine->mirrors);
 
-	(void)why;
 	for (unsigned i = 0; r == 0 && i < s->n; i++)
 		r = add(d, &s->list[i]);
 	return r;

@@ -221,6 +221,5 @@ int stop_prepare(struct daemon *d, struct why *why)
 {
 	int r = timer_new(d->loop, on_last_words, d, &d->last_words);
 
-	(void)why;
 	return r != 0 ? r : timer_new(d->loop, on_out_of_patience, d, &d->patience);
 }

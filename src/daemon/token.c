@@ -9,9 +9,6 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/text.h"
-#include "daemon/dialects.h"
-#include "daemon/settings/settings.h"
 
 enum { SHORTEST = 16, LONGEST = 200, TOKEN_LEN = 64 };
 

@@ -91,11 +91,7 @@ static void fetch_free(struct http_fetch *f)
 	free(f);
 }
 
-static void fetch_freep(struct http_fetch **f)
-{
-	if (*f)
-		fetch_free(*f);
-}
+CLEANUP_POINTER(http_fetch, fetch_free)
 
 static int error_of(CURLcode code)
 {
@@ -236,7 +232,6 @@ static int want_timer(CURLM *multi, long ms, void *arg)
 {
 	struct http_client *c = arg;
 
-	(void)multi;
 	if (ms < 0)
 		timer_stop(c->timer);
 	else
@@ -324,8 +319,6 @@ static size_t on_head(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_fetch *f = arg;
 
-	(void)data;
-	(void)size;
 	f->head_len += n;
 	if (f->head_len > HEAD_MAX) {
 		f->error = -EMSGSIZE;
@@ -340,7 +333,6 @@ static size_t on_body(char *data, size_t size, size_t n, void *arg)
 {
 	struct http_fetch *f = arg;
 
-	(void)size;
 	if (f->dead)
 		return 0;
 	f->body_len += n;
@@ -360,8 +352,6 @@ static int on_progress(void *arg, curl_off_t to_come, curl_off_t come, curl_off_
 {
 	struct http_fetch *f = arg;
 
-	(void)to_come;
-	(void)to_go;
 	if (f->dead)
 		return 1;
 	if (come + gone == f->moved)
@@ -406,8 +396,6 @@ static int limit_total(struct http_fetch *f, unsigned ms)
 /* curl's own sockets would be inherited by every program we start. */
 static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
 {
-	(void)arg;
-	(void)purpose;
 	return socket(a->family, a->socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, a->protocol);
 }
 

@@ -16,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -175,7 +174,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	struct listener *l = poll->data;
 	int r = status < 0 ? status : accept_some(l);
 
-	(void)events;
 	if (r < 0 && !l->closed)
 		starve(l, -r);
 }
@@ -402,11 +400,7 @@ static void listener_free(struct listener *l)
 	free(l);
 }
 
-static void listener_freep(struct listener **l)
-{
-	if (*l)
-		listener_free(*l);
-}
+CLEANUP_POINTER(listener, listener_free)
 
 static int listener_new(struct loop *loop, const struct address *address,
 			const struct listener_opts *opts, struct listener **ret_listener)

@@ -248,8 +248,6 @@ static void ticker_fired(uv_poll_t *uv, int status, int events)
 	struct ticker *t = uv->data;
 	uint64_t n_ticks;
 
-	(void)status;
-	(void)events;
 	if (read(t->fd, &n_ticks, sizeof(n_ticks)) == (ssize_t)sizeof(n_ticks))
 		t->cb(t->arg);
 }
@@ -411,7 +409,6 @@ static void signal_fired(uv_signal_t *uv, int number)
 {
 	struct signal_watch *s = uv->data;
 
-	(void)number;
 	s->cb(s->arg);
 }
 

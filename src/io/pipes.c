@@ -188,8 +188,6 @@ static void on_ready(uv_poll_t *p, int status, int events)
 {
 	struct pipes *j = ((struct side *)p->data)->join;
 
-	(void)status;
-	(void)events;
 	if (!j->over)
 		turn(j);
 }

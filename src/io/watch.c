@@ -349,7 +349,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	_Alignas(struct inotify_event) char buffer[EVENTS_SIZE];
 	ssize_t n;
 
-	(void)events;
 	n = status < 0 ? 0 : read(w->fd, buffer, sizeof(buffer));
 	for (ssize_t at = 0; at < n && !w->closed;) {
 		const struct inotify_event *e = (const struct inotify_event *)(buffer + at);
@@ -371,11 +370,7 @@ static void watch_free(struct watch *w)
 	free(w);
 }
 
-static void watch_freep(struct watch **w)
-{
-	if (*w)
-		watch_free(*w);
-}
+CLEANUP_POINTER(watch, watch_free)
 
 static int explain(const struct watch *w, int r, struct why *why)
 {

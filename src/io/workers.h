@@ -9,8 +9,6 @@
 #include "io/loop.h"
 #include "io/work.h"
 
-struct workers;
-
 struct workers_opts {
 	unsigned n_readers; /* 0: 4 */
 	/* Around a batch of the writer, on its thread. May be NULL. A commit that fails undoes

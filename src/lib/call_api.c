@@ -116,7 +116,6 @@ static void on_cancel(struct call *c, void *arg)
 {
 	const struct host_call *state = c->state;
 
-	(void)arg;
 	/* Without one the call must stay as it is: the host still holds it. */
 	if (state->on_cancel)
 		state->on_cancel((struct koine_call *)c, state->cancel_arg);

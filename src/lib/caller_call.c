@@ -40,11 +40,7 @@ static void pending_free(struct pending *p)
 	free(p);
 }
 
-static void pending_freep(struct pending **p)
-{
-	if (*p)
-		pending_free(*p);
-}
+CLEANUP_POINTER(pending, pending_free)
 
 /* ---- out ---- */
 

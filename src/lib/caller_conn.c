@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"

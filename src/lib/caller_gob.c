@@ -130,8 +130,7 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 		json_end_object(&j);
 		return;
 	}
-	json_key(&j, "error");
-	json_begin_object(&j);
+	json_member_object(&j, "error");
 	/* Without a code it is no answer of the server and is not taken for one. */
 	if (m->error.len > 0)
 		json_member_int(&j, "code", code_of(m->error));
@@ -157,7 +156,6 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 	struct answers *s = state;
 	struct netrpc_message m;
 
-	(void)eof;
 	if (sniff_json(s, in, len)) {
 		*ret_used = len;
 		refuse(&ret->why, REFUSE_PARSE, "received JSON instead of gob; try framing 'line'");

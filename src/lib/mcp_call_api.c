@@ -64,7 +64,7 @@ void koine_mcp_log(struct koine_call *c, const char *level, const char *text)
 	j = json_writer(&data);
 	json_str(&j, text);
 	if (data.err == 0)
-		mcp_log(inner(c), level, NULL, (struct text) {data.data, data.len});
+		mcp_log(inner(c), level, NULL, buf_bytes(&data));
 }
 
 bool koine_mcp_can(const struct koine_call *c, const char *capability)
@@ -99,19 +99,16 @@ static void write_form(struct json *j, const struct koine_field *fields, size_t 
 
 	json_begin_object(j);
 	json_member_str(j, "type", "object");
-	json_key(j, "properties");
-	json_begin_object(j);
+	json_member_object(j, "properties");
 	for (size_t i = 0; i < n; i++) {
-		json_key(j, fields[i].name);
-		json_begin_object(j);
+		json_member_object(j, fields[i].name);
 		json_member_str(j, "type", types[fields[i].type]);
 		if (fields[i].doc)
 			json_member_str(j, "description", fields[i].doc);
 		json_end_object(j);
 	}
 	json_end_object(j);
-	json_key(j, "required");
-	json_begin_array(j);
+	json_member_array(j, "required");
 	for (size_t i = 0; i < n; i++) {
 		if (fields[i].required)
 			json_str(j, fields[i].name);
@@ -134,9 +131,9 @@ const struct koine_value *koine_mcp_elicit(struct koine_call *c, const char *key
 	json_key(&j, "requestedSchema");
 	write_form(&j, fields, n_fields);
 	json_end_object(&j);
-	return (const struct koine_value *)mcp_ask(
-		inner(c), key, "elicitation/create",
-		params.err == 0 ? (struct text) {params.data, params.len} : TEXT("{}"));
+	return (const struct koine_value *)mcp_ask(inner(c), key, "elicitation/create",
+						   params.err == 0 ? buf_bytes(&params)
+								   : TEXT("{}"));
 }
 
 void koine_mcp_wait(struct koine_call *c)

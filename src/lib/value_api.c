@@ -10,7 +10,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "wire/json.h"
 
 _Static_assert((int)KOINE_NULL == (int)VALUE_NULL && (int)KOINE_FALSE == (int)VALUE_FALSE &&
 		       (int)KOINE_TRUE == (int)VALUE_TRUE &&

@@ -147,8 +147,7 @@ void mcp_embed(struct call *c, struct text uri, const char *mime_type, struct te
 
 	if (mc->kind != MCP_CONTENTS) {
 		json_member_str(&j, "type", "resource");
-		json_key(&j, "resource");
-		json_begin_object(&j);
+		json_member_object(&j, "resource");
 	}
 	json_member_text(&j, "uri", uri);
 	if (mime_type)

@@ -55,8 +55,7 @@ static void splice(struct json *j, struct text object)
 
 static void write_items(const struct mcp_call *mc, struct json *j, const char *key)
 {
-	json_key(j, key);
-	json_begin_array(j);
+	json_member_array(j, key);
 	if (mc->items.len > 0)
 		json_raw(j, mc->items.data, mc->items.len);
 	json_end_array(j);
@@ -69,8 +68,7 @@ static void write_tool(const struct mcp_call *mc, struct json *j)
 	struct text output = !mc->is_error ? bare(c) : (struct text) {0};
 
 	if (output.len > 0 && mc->n_items == 0) {
-		json_key(j, "content");
-		json_begin_array(j);
+		json_member_array(j, "content");
 		json_begin_object(j);
 		json_member_str(j, "type", "text");
 		json_member_text(j, "text", output);
@@ -79,18 +77,15 @@ static void write_tool(const struct mcp_call *mc, struct json *j)
 	} else {
 		write_items(mc, j, "content");
 	}
-	if (output.len > 0 && (output.data[0] == '{' || mc->era == MCP_MODERN)) {
-		json_key(j, "structuredContent");
-		json_raw(j, output.data, output.len);
-	}
+	if (output.len > 0 && (output.data[0] == '{' || mc->era == MCP_MODERN))
+		json_member_raw(j, "structuredContent", output);
 	if (mc->is_error)
 		json_member_bool(j, "isError", true);
 }
 
 static void write_completion(const struct mcp_call *mc, struct json *j)
 {
-	json_key(j, "completion");
-	json_begin_object(j);
+	json_member_object(j, "completion");
 	write_items(mc, j, "values");
 	json_member_uint(j, "total", mc->n_items);
 	json_member_bool(j, "hasMore", mc->n_items > MCP_COMPLETIONS_MAX);
@@ -137,8 +132,7 @@ static void write_modern(struct mcp_call *mc, struct json *j)
 		json_member_uint(j, "ttlMs", mc->mcp->opts.ttl_ms);
 		json_member_str(j, "cacheScope", "private");
 	}
-	json_key(j, "_meta");
-	json_begin_object(j);
+	json_member_object(j, "_meta");
 	json_key(j, "io.modelcontextprotocol/serverInfo");
 	mcp_write_server_info(mc->mcp, j);
 	mcp_listen_write_meta(mc, j);
@@ -187,10 +181,8 @@ static void write_error(struct mcp_call *mc, struct json *j)
 		snprintf(message, sizeof(message), "%s: %s", row->words, why->text);
 		json_member_str(j, "message", message);
 	}
-	if (mc->data.data) {
-		json_key(j, "data");
-		json_raw(j, mc->data.data, mc->data.len);
-	}
+	if (mc->data.data)
+		json_member_raw(j, "data", mc->data);
 	json_end_object(j);
 }
 
@@ -332,14 +324,13 @@ static void send_last_event(struct client *s, struct mcp_call *mc, const struct 
 	CLEANUP(buf_donep) struct buf event = {0};
 
 	buf_init(&event, message->len + 256);
-	mcp_event_add(&event, (struct text) {0}, (struct text) {message->data, message->len});
+	mcp_event_add(&event, (struct text) {0}, buf_bytes(message));
 	if (event.err != 0 || s->http_head)
 		return;
 	if (s->http_old)
 		buf_add(conn_out(s->conn), event.data, event.len);
 	else
 		http_write_chunk(conn_out(s->conn), event.data, event.len);
-	(void)mc;
 }
 
 static void send_answer(struct client *s, struct mcp_call *mc, struct buf *out, bool failed)
@@ -347,7 +338,7 @@ static void send_answer(struct client *s, struct mcp_call *mc, struct buf *out, 
 	struct call *c = mc->call;
 
 	if (mc->track)
-		(void)track_add(mc->track, (struct text) {out->data, out->len});
+		(void)track_add(mc->track, buf_bytes(out));
 	else if (s && c->streaming)
 		send_last_event(s, mc, out);
 	else if (s && mc->http)

@@ -4,8 +4,7 @@
 
 static void write_flags(struct json *j, const char *key, bool changes, bool subscribes)
 {
-	json_key(j, key);
-	json_begin_object(j);
+	json_member_object(j, key);
 	if (changes)
 		json_member_bool(j, "listChanged", true);
 	if (subscribes)
@@ -27,8 +26,7 @@ void mcp_write_capabilities(const struct mcp *m, struct json *j, enum mcp_era er
 	if (mcp_has(m, PART_LOGGING))
 		write_flags(j, "logging", false, false);
 	if (mcp_has(m, PART_TASKS) && era == MCP_MODERN) {
-		json_key(j, "extensions");
-		json_begin_object(j);
+		json_member_object(j, "extensions");
 		write_flags(j, mcp_tasks_extension, false, false);
 		json_end_object(j);
 	}
@@ -41,8 +39,7 @@ struct done mcp_discover(struct call *c)
 	struct json *j = call_result(c);
 
 	json_begin_object(j);
-	json_key(j, "supportedVersions");
-	json_begin_array(j);
+	json_member_array(j, "supportedVersions");
 	json_str(j, mcp_modern_version);
 	json_end_array(j);
 	json_key(j, "capabilities");

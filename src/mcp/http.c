@@ -58,7 +58,6 @@ static int find_session(struct mcp_call *mc, const struct http_request *http)
 
 static void stream_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	(void)call_reply(c);
 }
 

@@ -33,8 +33,7 @@ enum { N_KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 
 static void write_meta(struct json *j, const struct mcp_call *mc)
 {
-	json_key(j, "_meta");
-	json_begin_object(j);
+	json_member_object(j, "_meta");
 	mcp_listen_write_meta(mc, j);
 	json_end_object(j);
 }
@@ -43,8 +42,7 @@ void mcp_listen_write_meta(const struct mcp_call *mc, struct json *j)
 {
 	if (!mc->listen)
 		return;
-	json_key(j, "io.modelcontextprotocol/subscriptionId");
-	json_raw(j, mc->call->request.id.data, mc->call->request.id.len);
+	json_member_raw(j, "io.modelcontextprotocol/subscriptionId", mc->call->request.id);
 }
 
 static void begin(struct json *j, const char *method)
@@ -62,7 +60,7 @@ static void tell(struct mcp_listen *l, const struct buf *message)
 
 	if (message->err != 0)
 		return;
-	if (mcp_tell(l->mc, (struct text) {message->data, message->len}) == -ENOBUFS && l->mc->http)
+	if (mcp_tell(l->mc, buf_bytes(message)) == -ENOBUFS && l->mc->http)
 		(void)call_fail(
 			c, refuse(&c->why, REFUSE_LIMIT, "the client does not read its stream"));
 }
@@ -75,8 +73,7 @@ static void tell_change(struct mcp_listen *l, const char *method, struct text ur
 	buf_init(&out, uri.len * 6 + 1024 + l->mc->call->request.id.len);
 	j = json_writer(&out);
 	begin(&j, method);
-	json_key(&j, "params");
-	json_begin_object(&j);
+	json_member_object(&j, "params");
 	if (uri.data)
 		json_member_text(&j, "uri", uri);
 	write_meta(&j, l->mc);
@@ -135,10 +132,8 @@ static void acknowledge(struct mcp_listen *l)
 	buf_init(&out, MCP_MESSAGE_MAX);
 	j = json_writer(&out);
 	begin(&j, "notifications/subscriptions/acknowledged");
-	json_key(&j, "params");
-	json_begin_object(&j);
-	json_key(&j, "notifications");
-	json_begin_object(&j);
+	json_member_object(&j, "params");
+	json_member_object(&j, "notifications");
 	for (unsigned i = 0; i < N_KINDS; i++) {
 		if (l->lists & kinds[i].list)
 			json_member_bool(&j, kinds[i].wish, true);
@@ -156,7 +151,6 @@ static void acknowledge(struct mcp_listen *l)
 
 static void listen_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	(void)call_reply(c);
 }
 
@@ -226,7 +220,7 @@ static void tell_sessions(struct mcp *m, const char *method)
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
 
 		if (!s->ended && out.err == 0)
-			(void)session_tell(s, (struct text) {out.data, out.len});
+			(void)session_tell(s, buf_bytes(&out));
 	}
 }
 
@@ -266,8 +260,7 @@ static void tell_updated(struct mcp *m, struct text uri)
 	buf_init(&out, uri.len * 6 + 256);
 	j = json_writer(&out);
 	begin(&j, updated);
-	json_key(&j, "params");
-	json_begin_object(&j);
+	json_member_object(&j, "params");
 	json_member_text(&j, "uri", uri);
 	json_end_object(&j);
 	json_end_object(&j);
@@ -275,7 +268,7 @@ static void tell_updated(struct mcp *m, struct text uri)
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
 
 		if (out.err == 0 && session_watches(s, uri))
-			(void)session_tell(s, (struct text) {out.data, out.len});
+			(void)session_tell(s, buf_bytes(&out));
 	}
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "mcp/inner.h"
 
 void mcp_cursor_add(const struct mcp *m, struct buf *out, const char *list, struct text at)
@@ -76,8 +75,7 @@ static struct done list(struct call *c, const struct list *entries, const char *
 		return call_fail(c, r);
 	j = call_result(c);
 	json_begin_object(j);
-	json_key(j, key);
-	json_begin_array(j);
+	json_member_array(j, key);
 	list_for_each (at, following, (struct list *)entries) {
 		const struct mcp_entry *e = list_entry(at, struct mcp_entry, link);
 
@@ -121,8 +119,7 @@ static void write_prompt(struct json *j, const struct mcp_entry *e)
 
 	json_begin_object(j);
 	write_names(j, &p->row, p->title);
-	json_key(j, "arguments");
-	json_begin_array(j);
+	json_member_array(j, "arguments");
 	for (unsigned i = 0; i < p->row.n_fields; i++) {
 		const struct field *f = &p->row.fields[i];
 

@@ -144,7 +144,6 @@ static void drop_last(struct list *from, unsigned *n, struct mcp_entry *e)
 	(*n)--;
 	arena_done(&e->arena);
 	free(e);
-	(void)from;
 }
 
 static int read_schema(struct arena *a, const char *json, struct value **ret)

@@ -66,14 +66,13 @@ static int wrong_version(struct mcp_call *mc, struct text asked)
 	buf_init(&data, asked.len * 6 + 256);
 	j = json_writer(&data);
 	json_begin_object(&j);
-	json_key(&j, "supported");
-	json_begin_array(&j);
+	json_member_array(&j, "supported");
 	json_str(&j, mcp_modern_version);
 	json_end_array(&j);
 	json_member_text(&j, "requested", asked);
 	json_end_object(&j);
 	if (data.err == 0)
-		(void)arena_copy_text(&c->arena, (struct text) {data.data, data.len}, &kept);
+		(void)arena_copy_text(&c->arena, buf_bytes(&data), &kept);
 	return mcp_refuse_with(mc, -32022, 400, kept, "Unsupported protocol version");
 }
 

@@ -9,7 +9,6 @@
 
 #include "mcp/inner.h"
 #include "mcp/legacy.h"
-#include "mcp/session.h"
 #include "wire/http/http1.h"
 
 static const struct jsonrpc_rules rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL};

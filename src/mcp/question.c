@@ -171,16 +171,14 @@ bool mcp_stays_open(const struct call *c)
 
 static void write_requests(const struct mcp_call *mc, struct json *j)
 {
-	json_key(j, "inputRequests");
-	json_begin_object(j);
+	json_member_object(j, "inputRequests");
 	for (const struct mcp_question *q = mc->questions; q; q = q->next) {
 		if (!q->asked || q->answer)
 			continue;
 		json_key_text(j, q->key);
 		json_begin_object(j);
 		json_member_text(j, "method", q->method);
-		json_key(j, "params");
-		json_raw(j, q->params.data, q->params.len);
+		json_member_raw(j, "params", q->params);
 		json_end_object(j);
 	}
 	json_end_object(j);
@@ -230,7 +228,7 @@ static int put(struct mcp_question *q)
 	j = json_writer(&out);
 	jsonrpc_write_request(&j, q->method, q->params, text_of(id));
 	list_append(&s->questions, &q->link);
-	return out.err != 0 ? out.err : mcp_tell(q->by, (struct text) {out.data, out.len});
+	return out.err != 0 ? out.err : mcp_tell(q->by, buf_bytes(&out));
 }
 
 int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
@@ -370,7 +368,6 @@ static void wait_cancelled(struct call *c, void *arg)
 {
 	struct mcp_call *mc = opened(c);
 
-	(void)arg;
 	if (mc->on_cancel)
 		mc->on_cancel(c, mc->cancel_arg);
 	else

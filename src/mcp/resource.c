@@ -110,7 +110,7 @@ static int unknown(struct mcp_call *mc)
 	json_member_text(&j, "uri", mc->name);
 	json_end_object(&j);
 	if (data.err == 0)
-		(void)arena_copy_text(&mc->call->arena, (struct text) {data.data, data.len}, &kept);
+		(void)arena_copy_text(&mc->call->arena, buf_bytes(&data), &kept);
 	mc->data = kept;
 	return refuse(&mc->call->why, REFUSE_NOT_FOUND, "Resource not found");
 }

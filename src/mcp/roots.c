@@ -82,7 +82,6 @@ static void on_cancel(struct call *c, void *arg)
 {
 	struct asking *a = arg;
 
-	(void)c;
 	mcp_withdraw_question(a->question);
 	go_on(a);
 }

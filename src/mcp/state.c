@@ -31,8 +31,7 @@ static void write_state(struct mcp_call *mc, struct buf *what)
 
 	json_begin_object(&j);
 	json_member_int(&j, "expires", clock_utc_ms() / 1000 + MCP_STATE_LIFE_S);
-	json_key(&j, "answers");
-	json_begin_object(&j);
+	json_member_object(&j, "answers");
 	for (const struct mcp_question *q = mc->questions; q; q = q->next) {
 		if (!q->answer)
 			continue;
@@ -41,8 +40,7 @@ static void write_state(struct mcp_call *mc, struct buf *what)
 	}
 	json_end_object(&j);
 	if (mc->state.data) {
-		json_key(&j, "state");
-		json_raw(&j, mc->state.data, mc->state.len);
+		json_member_raw(&j, "state", mc->state);
 	} else if (mc->kept) {
 		/* Kept in an earlier round, and not replaced. */
 		json_key(&j, "state");
@@ -63,8 +61,7 @@ int mcp_state_add(struct mcp_call *mc, struct buf *out)
 	if (r == 0)
 		r = what.err;
 	if (r == 0)
-		seal_add(out, mc->mcp->key, (struct text) {what.data, what.len},
-			 (struct text) {about.data, about.len});
+		seal_add(out, mc->mcp->key, buf_bytes(&what), buf_bytes(&about));
 	return r;
 }
 
@@ -84,8 +81,7 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 	int r = write_about(mc, &about);
 
 	if (r == 0)
-		r = seal_open(a, mc->mcp->key, sealed, (struct text) {about.data, about.len},
-			      &what);
+		r = seal_open(a, mc->mcp->key, sealed, buf_bytes(&about), &what);
 	if (r == -EBADMSG)
 		return bad(mc,
 			   "belongs to another server or call; call again without requestState");

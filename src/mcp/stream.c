@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "call/client.h"
 #include "mcp/inner.h"
-#include "mcp/session.h"
 #include "mcp/track.h"
 
 /* JSON text has line breaks only between its tokens; an event's data ends with one. */

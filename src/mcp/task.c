@@ -163,14 +163,11 @@ static void write_created(const struct mcp_task *t, struct buf *out)
 
 	json_begin_object(&j);
 	json_member_str(&j, "jsonrpc", "2.0");
-	json_key(&j, "id");
-	json_raw(&j, mc->call->request.id.data, mc->call->request.id.len);
-	json_key(&j, "result");
-	json_begin_object(&j);
+	json_member_raw(&j, "id", mc->call->request.id);
+	json_member_object(&j, "result");
 	json_member_str(&j, "resultType", "task");
 	write_task(t, &j);
-	json_key(&j, "_meta");
-	json_begin_object(&j);
+	json_member_object(&j, "_meta");
 	json_key(&j, "io.modelcontextprotocol/serverInfo");
 	mcp_write_server_info(mc->mcp, &j);
 	json_end_object(&j);
@@ -292,8 +289,7 @@ static void write_outcome(const struct mcp_task *t, struct json *j)
 		json_key(j, t->status == COMPLETED ? "result" : "error");
 		json_raw(j, t->outcome, t->outcome_len);
 	} else if (t->status == FAILED) {
-		json_key(j, "error");
-		json_begin_object(j);
+		json_member_object(j, "error");
 		json_member_int(j, "code", mcp_errors[REFUSE_TOO_LARGE].code);
 		json_member_str(j, "message", "not enough memory for the result");
 		json_end_object(j);

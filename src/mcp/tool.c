@@ -22,16 +22,14 @@ static void write_type(struct json *j, const char *type)
 
 static void write_items(struct json *j, enum field_type items)
 {
-	json_key(j, "items");
-	json_begin_object(j);
+	json_member_object(j, "items");
 	write_type(j, types[items] ? types[items] : any_item);
 	json_end_object(j);
 }
 
 static void write_words(struct json *j, const char *const *words)
 {
-	json_key(j, "enum");
-	json_begin_array(j);
+	json_member_array(j, "enum");
 	for (; *words; words++)
 		json_str(j, *words);
 	json_end_array(j);
@@ -59,13 +57,11 @@ static void write_default(struct json *j, const struct field *f)
 
 static void write_properties(struct json *j, const struct method *row)
 {
-	json_key(j, "properties");
-	json_begin_object(j);
+	json_member_object(j, "properties");
 	for (unsigned i = 0; i < row->n_fields; i++) {
 		const struct field *f = &row->fields[i];
 
-		json_key(j, f->name);
-		json_begin_object(j);
+		json_member_object(j, f->name);
 		write_kind(j, f);
 		if (f->doc)
 			json_member_str(j, "description", f->doc);
@@ -91,8 +87,7 @@ static void write_schema(struct json *j, const struct method *row)
 	json_member_str(j, "type", "object");
 	write_properties(j, row);
 	if (any_required(row)) {
-		json_key(j, "required");
-		json_begin_array(j);
+		json_member_array(j, "required");
 		for (unsigned i = 0; i < row->n_fields; i++) {
 			if (row->fields[i].required)
 				json_str(j, row->fields[i].name);
@@ -107,8 +102,7 @@ static void write_schema(struct json *j, const struct method *row)
 
 static void write_hints(struct json *j, unsigned hints)
 {
-	json_key(j, "annotations");
-	json_begin_object(j);
+	json_member_object(j, "annotations");
 	json_member_bool(j, "readOnlyHint", hints & MCP_READ_ONLY);
 	if (!(hints & MCP_READ_ONLY)) {
 		json_member_bool(j, "destructiveHint", !(hints & MCP_HARMLESS));

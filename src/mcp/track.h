@@ -6,8 +6,6 @@
 
 #include "mcp/inner.h"
 
-struct mcp_session;
-
 struct mcp_track {
 	struct list link; /* in its session's tracks */
 	struct mcp_session *session;

@@ -105,6 +105,24 @@ void json_member_int(struct json *j, const char *key, int64_t n);
 void json_member_uint(struct json *j, const char *key, uint64_t n);
 void json_member_bool(struct json *j, const char *key, bool b);
 
+static inline void json_member_object(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_begin_object(j);
+}
+
+static inline void json_member_array(struct json *j, const char *key)
+{
+	json_key(j, key);
+	json_begin_array(j);
+}
+
+static inline void json_member_raw(struct json *j, const char *key, struct text t)
+{
+	json_key(j, key);
+	json_raw(j, t.data, t.len);
+}
+
 /* ---- nouns, from their portraits ---- */
 
 struct member;

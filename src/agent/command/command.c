@@ -14,7 +14,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "agent/agent.h"
 #include "agent/command/inner.h"
 #include "agent/command/words.h"
 #include "agent/json_lines.h"
@@ -100,10 +99,7 @@ static void turn_free(struct agent_turn *t)
 	free(t);
 }
 
-static void turn_freep(struct agent_turn **t)
-{
-	turn_free(*t);
-}
+CLEANUP_POINTER(agent_turn, turn_free)
 
 static void stop(struct agent_turn *t)
 {
@@ -167,7 +163,7 @@ static bool deliver(struct agent_turn *t)
 	if (t->out.len == 0)
 		return true;
 	t->telling = true;
-	t->sink.on_text(t->sink.arg, (struct text) {t->out.data, t->out.len});
+	t->sink.on_text(t->sink.arg, buf_bytes(&t->out));
 	t->telling = false;
 	if (t->freed) {
 		turn_free(t);
@@ -425,7 +421,7 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 			      COMMAND_PROMPT_MAX);
 	if (prompt.err != 0)
 		return prompt.err;
-	text = (struct text) {prompt.data, prompt.len};
+	text = buf_bytes(&prompt);
 	r = command_find(c->words[0], c->cwd, path, sizeof(path), why);
 	if (r == 0 && c->input == COMMAND_ARGUMENT)
 		r = command_fill(words, text, &filled, why);

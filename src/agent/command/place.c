@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "io/process/confine.h"
 
 /* Its last two folders are made if they are missing. */
 static int open_state(const char *state, char out[PATH_MAX], struct why *why)

@@ -110,7 +110,7 @@ void answer_push(struct agent_turn *t, const char *data, size_t n)
 static void read_whole(struct agent_turn *t)
 {
 	const struct value *v;
-	int r = read_object(t, (struct text) {.data = t->held.data, .len = t->held.len}, &v);
+	int r = read_object(t, buf_bytes(&t->held), &v);
 
 	if (r == 0)
 		r = t->model->provider->on_whole(t, v);

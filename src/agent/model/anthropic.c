@@ -107,8 +107,7 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 {
 	const struct message *before = NULL;
 
-	json_key(j, "messages");
-	json_begin_array(j);
+	json_member_array(j, "messages");
 	for (unsigned i = 0; i < ask->n_messages; i++) {
 		const struct message *m = &ask->messages[i];
 
@@ -121,8 +120,7 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 		if (!before || is_ours(before) != is_ours(m)) {
 			json_begin_object(j);
 			json_member_str(j, "role", is_ours(m) ? "assistant" : "user");
-			json_key(j, "content");
-			json_begin_array(j);
+			json_member_array(j, "content");
 		}
 		write_blocks(j, m);
 		before = m;
@@ -143,8 +141,7 @@ static void write_tool(struct json *j, const struct agent_tool *tool)
 	json_member_text(j, "name", tool->name);
 	if (tool->description.len > 0)
 		json_member_text(j, "description", tool->description);
-	json_key(j, "input_schema");
-	json_raw(j, schema.data, schema.len);
+	json_member_raw(j, "input_schema", schema);
 	json_end_object(j);
 }
 
@@ -164,8 +161,7 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 		json_member_text(&j, "system", ask->system);
 	write_messages(&j, ask);
 	if (ask->n_tools > 0) {
-		json_key(&j, "tools");
-		json_begin_array(&j);
+		json_member_array(&j, "tools");
 		for (unsigned i = 0; i < ask->n_tools; i++)
 			write_tool(&j, &ask->tools[i]);
 		json_end_array(&j);

@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/endpoint.h"
-#include "base/buf.h"
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "io/process/child.h"
@@ -47,10 +45,7 @@ void model_keys_free(struct model_keys *k)
 	free(k);
 }
 
-static void model_keys_freep(struct model_keys **k)
-{
-	model_keys_free(*k);
-}
+CLEANUP_POINTER(model_keys, model_keys_free)
 
 static char *copy_of(const char *s)
 {

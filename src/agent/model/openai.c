@@ -14,16 +14,14 @@
 
 static void write_calls(struct json *j, const struct message *m)
 {
-	json_key(j, "tool_calls");
-	json_begin_array(j);
+	json_member_array(j, "tool_calls");
 	for (unsigned i = 0; i < m->n_calls; i++) {
 		struct text arguments = m->calls[i].arguments;
 
 		json_begin_object(j);
 		json_member_text(j, "id", m->calls[i].id);
 		json_member_str(j, "type", "function");
-		json_key(j, "function");
-		json_begin_object(j);
+		json_member_object(j, "function");
 		json_member_text(j, "name", m->calls[i].name);
 		json_member_text(j, "arguments", arguments.len > 0 ? arguments : TEXT("{}"));
 		json_end_object(j);
@@ -78,7 +76,7 @@ static unsigned write_questions(struct json *j, const struct message *m, unsigne
 	if (all.err != 0)
 		j->out->err = all.err;
 	json_begin_object(j);
-	write_message(j, "user", (struct text) {.data = all.data, .len = all.len});
+	write_message(j, "user", buf_bytes(&all));
 	json_end_object(j);
 	return i;
 }
@@ -87,8 +85,7 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 {
 	unsigned i = 0;
 
-	json_key(j, "messages");
-	json_begin_array(j);
+	json_member_array(j, "messages");
 	if (ask->system.len > 0) {
 		json_begin_object(j);
 		write_message(j, "system", ask->system);
@@ -110,13 +107,11 @@ static void write_tool(struct json *j, const struct agent_tool *tool)
 
 	json_begin_object(j);
 	json_member_str(j, "type", "function");
-	json_key(j, "function");
-	json_begin_object(j);
+	json_member_object(j, "function");
 	json_member_text(j, "name", tool->name);
 	if (tool->description.len > 0)
 		json_member_text(j, "description", tool->description);
-	json_key(j, "parameters");
-	json_raw(j, schema.data, schema.len);
+	json_member_raw(j, "parameters", schema);
 	json_end_object(j);
 	json_end_object(j);
 }
@@ -125,8 +120,7 @@ static void write_given(struct json *j, const char *key, struct text json)
 {
 	if (json.len == 0)
 		return;
-	json_key(j, key);
-	json_raw(j, json.data, json.len);
+	json_member_raw(j, key, json);
 }
 
 static void write_request(struct buf *out, const struct model *m, const struct agent_ask *ask)
@@ -147,8 +141,7 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 	}
 	write_messages(&j, ask);
 	if (ask->n_tools > 0) {
-		json_key(&j, "tools");
-		json_begin_array(&j);
+		json_member_array(&j, "tools");
 		for (unsigned i = 0; i < ask->n_tools; i++)
 			write_tool(&j, &ask->tools[i]);
 		json_end_array(&j);

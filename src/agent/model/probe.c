@@ -37,11 +37,7 @@ static void probe_free(struct probe *p)
 	free(p);
 }
 
-static void probe_freep(struct probe **p)
-{
-	if (*p)
-		probe_free(*p);
-}
+CLEANUP_POINTER(probe, probe_free)
 
 static void tell(void *arg)
 {

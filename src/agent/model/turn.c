@@ -41,11 +41,7 @@ static void turn_free(struct agent_turn *t)
 	free(t);
 }
 
-static void turn_freep(struct agent_turn **t)
-{
-	if (*t)
-		turn_free(*t);
-}
+CLEANUP_POINTER(agent_turn, turn_free)
 
 /* Cancels everything that could still call it. */
 static void stop(struct agent_turn *t)

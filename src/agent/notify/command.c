@@ -71,10 +71,6 @@ static void on_started(void *arg, int result, const struct why *why)
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
-	(void)arg;
-	(void)is_stderr;
-	(void)data;
-	(void)len;
 }
 
 static void on_late(void *arg)
@@ -166,7 +162,6 @@ int command_notifier_new(struct loop *l, const struct notifier_opts *o, struct n
 	struct command *c = calloc(1, sizeof(*c));
 	int r;
 
-	(void)why;
 	if (!c)
 		return -ENOMEM;
 	c->env = o->env;

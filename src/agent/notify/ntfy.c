@@ -72,8 +72,7 @@ static void write_notice(struct buf *out, const struct ntfy *f, const struct not
 	if (notice->link.data)
 		json_member_text(&j, "click", notice->link);
 	if (notice->n_buttons > 0) {
-		json_key(&j, "actions");
-		json_begin_array(&j);
+		json_member_array(&j, "actions");
 		for (unsigned i = 0; i < notice->n_buttons; i++)
 			write_action(&j, f, &notice->buttons[i]);
 		json_end_array(&j);
@@ -136,7 +135,7 @@ static void take_line(struct ntfy *f)
 	struct arena arena;
 
 	arena_init(&arena, NOTIFIER_ARENA_MAX);
-	m = notifier_read(&arena, (struct text) {.data = f->line.data, .len = f->line.len});
+	m = notifier_read(&arena, buf_bytes(&f->line));
 	/* A line that is no message of ntfy's may come from what stands in between. */
 	if (m && value_find(m, "event")) {
 		notifier_reading_works(&f->base);

@@ -54,10 +54,8 @@ static void address(const struct telegram *t, const char *method, char out[NOTIF
 
 static void write_keyboard(struct json *j, const struct notice *notice)
 {
-	json_key(j, "reply_markup");
-	json_begin_object(j);
-	json_key(j, "inline_keyboard");
-	json_begin_array(j);
+	json_member_object(j, "reply_markup");
+	json_member_array(j, "inline_keyboard");
 	json_begin_array(j);
 	for (unsigned i = 0; i < notice->n_buttons; i++) {
 		json_begin_object(j);
@@ -88,9 +86,8 @@ static void write_notice(struct buf *out, const struct telegram *t, const struct
 	json_member_int(&j, "chat_id", t->chat);
 	if (notice->ref[0])
 		json_member_int(&j, "message_id", strtoll(notice->ref, NULL, 10));
-	json_member_text(&j, "text", (struct text) {.data = text.data, .len = text.len});
-	json_key(&j, "link_preview_options");
-	json_begin_object(&j);
+	json_member_text(&j, "text", buf_bytes(&text));
+	json_member_object(&j, "link_preview_options");
 	json_member_bool(&j, "is_disabled", true);
 	json_end_object(&j);
 	if (!notice->ref[0])
@@ -363,8 +360,7 @@ static void write_question(struct buf *out, const struct telegram *t)
 	if (t->offset > 0)
 		json_member_int(&j, "offset", t->offset);
 	json_member_int(&j, "timeout", HOLD_S);
-	json_key(&j, "allowed_updates");
-	json_begin_array(&j);
+	json_member_array(&j, "allowed_updates");
 	json_str(&j, "callback_query");
 	json_str(&j, "message");
 	json_end_array(&j);
@@ -390,7 +386,7 @@ static void start(struct notifier *n)
 
 	buf_init(&body, NOTIFIER_BODY_MAX);
 	write_question(&body, t);
-	opts.body = (struct text) {.data = body.data, .len = body.len};
+	opts.body = buf_bytes(&body);
 	address(t, "getUpdates", url);
 	r = body.err != 0 ? body.err : http_client_fetch(n->http, &opts, &n->reading);
 	if (r != 0)

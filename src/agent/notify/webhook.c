@@ -66,8 +66,7 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 	snprintf(seconds, sizeof(seconds), "%lld", (long long)(clock_utc_ms() / 1000));
 	snprintf(stamp, sizeof(stamp), "Koine-Timestamp: %s", seconds);
 	if (n->key[0]) {
-		sign_hex(text_of(n->key), text_of(seconds),
-			 (struct text) {.data = body.data, .len = body.len}, mac);
+		sign_hex(text_of(n->key), text_of(seconds), buf_bytes(&body), mac);
 		snprintf(signature, sizeof(signature), "Koine-Signature: sha256=%s", mac);
 		headers[2] = signature;
 	}
@@ -91,7 +90,6 @@ int webhook_new(struct loop *l, const struct notifier_opts *o, struct notifier *
 	struct webhook *w = calloc(1, sizeof(*w));
 	int r;
 
-	(void)why;
 	if (!w)
 		return -ENOMEM;
 	w->template = strdup(o->template ? o->template : "");

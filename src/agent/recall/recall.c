@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "agent/agent.h"
 #include "base/cleanup.h"
 #include "base/list.h"
 
@@ -58,10 +57,7 @@ static void turn_free(struct agent_turn *t)
 	free(t);
 }
 
-static void turn_freep(struct agent_turn **t)
-{
-	turn_free(*t);
-}
+CLEANUP_POINTER(agent_turn, turn_free)
 
 static void turn_end(struct agent_turn *t, enum agent_outcome outcome)
 {
@@ -174,14 +170,13 @@ static int recall_start(struct agent *a, const struct agent_ask *ask, const stru
 	CLEANUP(buf_donep) struct buf out;
 	int r;
 
-	(void)why;
 	buf_init(&out, RECALL_ANSWER_MAX);
 	if (ask->prepared.data)
 		return turn_new(rc, ask->prepared, sink, ret_turn);
 	r = recall_answer(&rc->opts, ask, &out);
 	if (r != 0)
 		return r;
-	return turn_new(rc, (struct text) {out.data, out.len}, sink, ret_turn);
+	return turn_new(rc, buf_bytes(&out), sink, ret_turn);
 }
 
 static int recall_probe(struct agent *a, agent_health_fn fn, void *arg)

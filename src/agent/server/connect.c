@@ -137,7 +137,7 @@ static void add_authorization(struct agent_server *s, const char *password, stru
 	buf_add_char(&pair, ':');
 	buf_add_str(&pair, password);
 	buf_add_str(out, "Authorization: Basic ");
-	base64_add(out, (struct text) {pair.data, pair.len});
+	base64_add(out, buf_bytes(&pair));
 	buf_add_char(out, '\0');
 	if (pair.err != 0)
 		out->err = pair.err;

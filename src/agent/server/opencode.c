@@ -157,7 +157,7 @@ static int write_message(struct arena *a, const struct value *question, struct t
 		value_each (option, options)
 			add_choice(&out, option);
 	}
-	r = out.err ?: arena_copy_text(a, (struct text) {out.data, out.len}, ret);
+	r = out.err ?: arena_copy_text(a, buf_bytes(&out), ret);
 	buf_done(&out);
 	return r;
 }
@@ -257,8 +257,6 @@ typedef int (*event_fn)(struct arena *a, const struct value *properties, struct 
 static int on_answered(struct arena *a, const struct value *properties, struct text folder,
 		       struct agent_server_sink *sink)
 {
-	(void)a;
-	(void)folder;
 	sink->fns->answered(sink->arg, member(properties, "requestID"));
 	return 0;
 }
@@ -272,7 +270,6 @@ static void note(struct agent_server_sink *sink, struct agent_server_note n)
 static int on_created(struct arena *a, const struct value *properties, struct text folder,
 		      struct agent_server_sink *sink)
 {
-	(void)a;
 	note(sink, (struct agent_server_note) {.what = TEXT("started"),
 					       .session = member(properties, "sessionID"),
 					       .folder = folder});
@@ -284,7 +281,6 @@ static int on_idle(struct arena *a, const struct value *properties, struct text 
 {
 	struct text session = member(properties, "sessionID");
 
-	(void)a;
 	sink->fns->idle(sink->arg, session);
 	note(sink, (struct agent_server_note) {
 			   .what = TEXT("stopped"), .session = session, .folder = folder});
@@ -296,7 +292,6 @@ static int on_deleted(struct arena *a, const struct value *properties, struct te
 {
 	struct text session = member(properties, "sessionID");
 
-	(void)a;
 	sink->fns->idle(sink->arg, session);
 	note(sink, (struct agent_server_note) {
 			   .what = TEXT("ended"), .session = session, .folder = folder});
@@ -310,7 +305,6 @@ static int on_error(struct arena *a, const struct value *properties, struct text
 	const struct value *error = value_find(properties, "error");
 	struct text said = member(value_find(error, "data"), "message");
 
-	(void)a;
 	note(sink, (struct agent_server_note) {.what = TEXT("stopped"),
 					       .session = member(properties, "sessionID"),
 					       .folder = folder,
@@ -324,7 +318,6 @@ static int on_part(struct arena *a, const struct value *properties, struct text 
 	const struct value *part = value_find(properties, "part");
 	struct text status = member(value_find(part, "state"), "status");
 
-	(void)a;
 	if (!text_is(member(part, "type"), "tool") ||
 	    (!text_is(status, "completed") && !text_is(status, "error")))
 		return 0;
@@ -469,8 +462,7 @@ static void write_reply(const struct agent_server_reply *reply, struct buf *path
 	add_folder(path, reply->folder);
 	json_begin_object(&j);
 	if (reply->is_question) {
-		json_key(&j, "answers");
-		json_begin_array(&j);
+		json_member_array(&j, "answers");
 		for (unsigned i = 0; i < reply->n_answers; i++)
 			write_answer(&j, reply->answers[i].text, reply->answers[i].several);
 		json_end_array(&j);

@@ -130,10 +130,7 @@ void agent_server_free(struct agent_server *s)
 	free(s);
 }
 
-static void agent_server_freep(struct agent_server **s)
-{
-	agent_server_free(*s);
-}
+CLEANUP_POINTER(agent_server, agent_server_free)
 
 static int copy_opts(struct agent_server *s, const struct agent_server_opts *opts)
 {
@@ -282,7 +279,7 @@ int agent_server_send(struct agent_server *s, const struct agent_server_reply *r
 	buf_init(&body, SERVER_BODY_MAX);
 	s->ops->write_reply(reply, &path, &body);
 	buf_add_char(&path, '\0');
-	opts.body = (struct text) {.data = body.data, .len = body.len};
+	opts.body = buf_bytes(&body);
 	opts.arg = p;
 	r = path.err ?: body.err ?: server_fetch(s, path.data, &opts, &p->fetch, &why);
 	buf_done(&path);

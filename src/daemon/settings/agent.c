@@ -121,7 +121,6 @@ void agent_settings_names(const struct agent_settings *a, char *out, size_t size
 
 static void init(void *section, const char *name, const char *where)
 {
-	(void)where;
 	*(struct agent_setting *)section = (struct agent_setting) {
 		.kind = kind_named(name),
 		.temperature = -1,

@@ -43,7 +43,6 @@ static int check_name(const char *name, struct why *why)
 
 static void init(void *section, const char *name, const char *where)
 {
-	(void)where;
 	*(struct agent_server_setting *)section = (struct agent_server_setting) {
 		.kind = strcmp(name, kind_words[AGENT_SERVER_OPENCODE]) == 0 ? AGENT_SERVER_OPENCODE
 									     : AGENT_SERVER_UNSAID,

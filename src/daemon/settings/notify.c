@@ -97,8 +97,6 @@ enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static void init(void *section, const char *name, const char *where)
 {
-	(void)name;
-	(void)where;
 	*(struct notify_setting *)section = (struct notify_setting) {
 		.on = "approval",
 		.per_minute = 10,

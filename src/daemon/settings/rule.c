@@ -60,7 +60,6 @@ static void init(void *section, const char *name, const char *where)
 {
 	struct rule_setting *r = section;
 
-	(void)name;
 	snprintf(r->where, sizeof(r->where), "%s", where);
 }
 

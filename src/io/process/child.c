@@ -20,7 +20,6 @@
 #include <limits.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,7 +206,6 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
 	struct output *o = handle->data;
 
-	(void)suggested;
 	*buf = uv_buf_init(o->child->buffer, READ_SIZE);
 }
 

@@ -6,7 +6,6 @@
 
 #include <linux/sched.h>
 #include <signal.h>
-#include <stdint.h>
 #include <sys/syscall.h>
 
 /* The child calls fn on its stack and exits with what that returns. In the parent, everything but

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 
 /* Newer than some systems' headers. */
 #define ACCESS_REFER          (1ULL << 13)

@@ -98,8 +98,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	struct side *side = poll->data;
 	size_t n;
 
-	(void)events;
-	(void)status;
 	read_some(side->console, &n);
 }
 
@@ -154,8 +152,6 @@ static void on_writable(uv_poll_t *poll, int status, int events)
 {
 	struct side *side = poll->data;
 
-	(void)events;
-	(void)status;
 	flush(side->console);
 }
 

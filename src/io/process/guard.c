@@ -155,8 +155,6 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 	const struct watchman *w = poll->data;
 	struct guard *g = w->guard;
 
-	(void)status;
-	(void)events;
 	if (g->now == w && !take_reports(g))
 		replace(g, "the guard process died");
 }
@@ -228,7 +226,6 @@ static void free_watchman(uv_handle_t *handle)
  * writes there. */
 static void forget_kept(uv_handle_t *handle)
 {
-	(void)handle;
 }
 
 /* Its socket closed, it ends everything and then itself; killed, it does neither. */

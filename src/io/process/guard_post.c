@@ -171,8 +171,6 @@ static int lock_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const char *name = info->dlpi_name;
 
-	(void)size;
-	(void)arg;
 	if (*name && !strstr(name, "/libc."))
 		return 0;
 	for (unsigned i = 0; i < info->dlpi_phnum; i++) {

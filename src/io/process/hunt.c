@@ -4,7 +4,6 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "io/process/tree.h"
 
 static void run(struct list *asides);
 static struct helper hunter = HELPER(hunter, run);

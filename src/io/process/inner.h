@@ -168,8 +168,6 @@ void helper_pause(struct helper *h, bool pause);
  * the same moment, /proc is read a few times.
  */
 
-struct cgroup;
-
 struct hunt {
 	struct aside aside; /* its `finished` is the caller's */
 	const char *mark;

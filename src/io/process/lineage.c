@@ -342,8 +342,6 @@ static void on_timer(void *watch)
 
 static void on_readable(uv_poll_t *poll, int status, int events)
 {
-	(void)status;
-	(void)events;
 	tell(poll->data);
 }
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/file.h"
 #include "io/inner.h"
 
 /* A program that still makes files while we remove them is not waited for. */
@@ -138,7 +137,6 @@ static void on_work(uv_work_t *work)
 
 static void on_removed(uv_work_t *work, int status)
 {
-	(void)status;
 	free(work->data);
 }
 
