@@ -73,6 +73,11 @@ static inline const struct call *inner_const(const struct koine_call *c)
 void host_mcps_close(struct koine_server *s);
 void host_mcps_free(struct koine_server *s);
 
+/* Listens for those whom the server allows; `opts` has the dialect, framing and token. `bound` may be
+ * NULL. */
+int host_listen(struct koine_server *s, struct endpoint_opts *opts, const char *address,
+		char *bound, size_t bound_size, struct endpoint **ret_endpoint);
+
 /* Puts the reason into s->why, unless it is there. */
 int host_explain(struct koine_server *s, int r);
 

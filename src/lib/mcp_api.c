@@ -53,16 +53,18 @@ static void free_texts(char *texts[4])
 
 /* ---- making one ---- */
 
+static void offer_free(struct offer *o)
+{
+	list_remove(&o->link);
+	host_method_free(o->method);
+	free_texts(o->texts);
+	free(o);
+}
+
 static void mcp_done(struct koine_mcp *m)
 {
-	while (!list_empty(&m->offers)) {
-		struct offer *o = list_entry(list_first(&m->offers), struct offer, link);
-
-		list_remove(&o->link);
-		host_method_free(o->method);
-		free_texts(o->texts);
-		free(o);
-	}
+	while (!list_empty(&m->offers))
+		offer_free(list_entry(list_first(&m->offers), struct offer, link));
 	mcp_free(m->mcp);
 	free_texts(m->texts);
 	list_remove(&m->link);
@@ -133,14 +135,6 @@ int koine_mcp_new(struct koine_server *s, const struct koine_mcp_info *info,
 }
 
 /* ---- offers ---- */
-
-static void offer_free(struct offer *o)
-{
-	list_remove(&o->link);
-	host_method_free(o->method);
-	free_texts(o->texts);
-	free(o);
-}
 
 static int offer_new(struct koine_mcp *m, const struct koine_method *method, struct offer **ret)
 {
@@ -245,15 +239,7 @@ int koine_mcp_listen(struct koine_mcp *m, const char *address, const char *token
 		     size_t bound_size)
 {
 	struct koine_server *s = m->server;
-	struct endpoint_opts opts = {
-		.dialect = &host_mcp_dialect,
-		.registry = s->registry,
-		.framing = SPEAKS_ANY,
-		.fd = -1,
-		.allow_uids = s->allow_uids,
-		.n_allow_uids = s->n_allow_uids,
-		.anybody = s->anybody,
-	};
+	struct endpoint_opts opts = {.dialect = &host_mcp_dialect, .framing = SPEAKS_ANY};
 	char bearer[256];
 	struct endpoint *e;
 	int r;
@@ -264,15 +250,10 @@ int koine_mcp_listen(struct koine_mcp *m, const char *address, const char *token
 			return host_explain(s, -EINVAL);
 		opts.token = bearer;
 	}
-	r = address_parse(address, &opts.address, &s->why);
+	r = host_listen(s, &opts, address, bound, bound_size, &e);
 	if (r == 0)
-		r = server_listen(s->server, &opts, &e, &s->why);
-	if (r != 0)
-		return host_explain(s, r);
-	e->state = m->mcp;
-	if (bound && bound_size > 0)
-		snprintf(bound, bound_size, "%s", e->address);
-	return 0;
+		e->state = m->mcp;
+	return r;
 }
 
 static void stdio_ended(void *arg)

@@ -247,31 +247,33 @@ int koine_server_allow(struct koine_server *s, int64_t uid)
 	return 0;
 }
 
+int host_listen(struct koine_server *s, struct endpoint_opts *opts, const char *address,
+		char *bound, size_t bound_size, struct endpoint **ret_endpoint)
+{
+	int r = address_parse(address, &opts->address, &s->why);
+
+	opts->registry = s->registry;
+	opts->fd = -1;
+	opts->allow_uids = s->allow_uids;
+	opts->n_allow_uids = s->n_allow_uids;
+	opts->anybody = s->anybody;
+	if (r == 0)
+		r = server_listen(s->server, opts, ret_endpoint, &s->why);
+	if (r == 0 && bound && bound_size > 0)
+		snprintf(bound, bound_size, "%s", (*ret_endpoint)->address);
+	return host_explain(s, r);
+}
+
 int koine_server_listen(struct koine_server *s, const char *address, const char *framing,
 			char *bound, size_t bound_size)
 {
-	struct endpoint_opts opts = {
-		.dialect = &host_dialect,
-		.registry = s->registry,
-		.fd = -1,
-		.allow_uids = s->allow_uids,
-		.n_allow_uids = s->n_allow_uids,
-		.anybody = s->anybody,
-	};
+	struct endpoint_opts opts = {.dialect = &host_dialect};
 	struct endpoint *e;
 	int r;
 
 	s->why.text[0] = '\0';
 	r = choose_framing(s, framing, &opts.framing);
-	if (r == 0)
-		r = address_parse(address, &opts.address, &s->why);
-	if (r == 0)
-		r = server_listen(s->server, &opts, &e, &s->why);
-	if (r != 0)
-		return host_explain(s, r);
-	if (bound && bound_size > 0)
-		snprintf(bound, bound_size, "%s", e->address);
-	return 0;
+	return r != 0 ? r : host_listen(s, &opts, address, bound, bound_size, &e);
 }
 
 int koine_server_run(struct koine_server *s)
