@@ -208,7 +208,7 @@ def is_ahead(results, line, peer):
 
 
 def judge_peer(results, peer):
-    title = f"JSON lines: koined's p50 latency on 1 connection, and its CPU time on 64 and on 8 connections, are lower than {peer}'s"
+    title = f"with JSON lines, koined has a lower p50 latency than {peer} on 1 connection, and uses less CPU time on 64 and on 8 connections"
     wanted = {("line 1×1", P50), ("line 64×1", CPU), ("line 8×32", CPU)}
     found = [(line.title, is_ahead(results, line, peer))
              for line in lines() if (line.row, line.measure) in wanted]

@@ -299,7 +299,7 @@ def test_help_is_the_description():
     with Folder() as folder:
         env = environment(folder)
         same(direct(env, folder, "task", "")[1]["get"], "Show one task in full")
-        same(direct(env, folder, "task", "list", "--")[1]["--state"][:15], "filter by state")
+        same(direct(env, folder, "task", "list", "--")[1]["--state"][:15], "show only tasks")
         # A command's own hides the common one.
         same(direct(env, folder, "hook", "--")[1]["--timeout"][:4], "wait")
 

@@ -187,9 +187,9 @@ def test_parameters_are_refused_in_the_originals_words():
         ("cancel", {"request_id": ""}, "Missing required parameter: request_id"),
         ("cancel", {"request_id": 0}, "Missing required parameter: request_id"),
         ("cancel", {"request_id": [7]}, "request_id must be string or integer, got: list"),
-        ("get_messages", {"offset": -1}, "offset must be a non-negative integer"),
-        ("get_messages", {"limit": 0}, "limit must be an integer between 1 and 2000"),
-        ("get_messages", {"limit": 2001}, "limit must be an integer between 1 and 2000"),
+        ("get_messages", {"offset": -1}, "offset must be at least 0, not -1"),
+        ("get_messages", {"limit": 0}, "limit must be between 1 and 2000, not 0"),
+        ("get_messages", {"limit": 2001}, "limit must be between 1 and 2000, not 2001"),
         ("get_messages", {"limit": "9"}, "limit must be integer, got: str"),
         ("destroy_agent", {}, "Missing required parameter: agent_id"),
         ("create_agent", {"agent_id": 5}, "agent_id must be string, got: int"),
@@ -439,10 +439,10 @@ def test_agents_are_listed_in_pages():
                                     (4, 1, every[4:5]), (5, 1, ["default"]), (9, 2, [])):
             r = call(c, "list_agents", {"offset": offset, "limit": limit})
             same(([a["agent_id"] for a in r["agents"]], r["total"]), (want, 6), "from %d" % offset)
-        refused(c, "list_agents", {"offset": -1}, "offset must be a non-negative integer")
+        refused(c, "list_agents", {"offset": -1}, "offset must be at least 0, not -1")
         for limit in 0, 2001:
             refused(c, "list_agents", {"limit": limit},
-                    "limit must be an integer between 1 and 2000")
+                    "limit must be between 1 and 2000, not %d" % limit)
 
 
 def test_a_path_may_be_written_as_encode_uri_component_does():

@@ -95,8 +95,9 @@ static const struct command subs[] = {
 	{"list", "", "List notifiers and their state", NULL, NO_ARGS, LIST,
 	 .examples = {"koine notify list", "koine notify list --json"}},
 	{"test", "NAME", "Send a test message and wait for a button press",
-	 "Ignores quiet hours. Prints which button was pressed, and by whom.\n", cmd_test, NULL,
-	 test_options, ARGS(1, 1, "requires one NAME"),
+	 "Ignores quiet hours. Prints the pressed button and the name of the person who pressed "
+	 "it.\n",
+	 cmd_test, NULL, test_options, ARGS(1, 1, "requires one NAME"),
 	 .request = {"notify.test", .arg = "name", .patient = true, .print = print_test},
 	 .examples = {"koine notify test phone", "koine notify test phone --timeout 30"}},
 	{NULL},

@@ -582,8 +582,8 @@ const struct command server_commands[] = {
 	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "Call a method and show the bytes sent and received",
 	 PARAMS_HELP
-	 "\nSent lines begin with \"> \", received lines with \"< \". Bytes that are not "
-	 "printable ASCII are shown as \\xNN, and the token of --token-file is shown as ***.\n",
+	 "\nSent lines begin with \"> \", received lines with \"< \". koine shows bytes that are "
+	 "not printable ASCII as \\xNN, and the token of --token-file as ***.\n",
 	 cmd_wire, ARGS(1, INT_MAX, "requires a method: koine wire METHOD [key=value]..."),
 	 .examples = {"koine wire ping", "koine wire memory.search query=oslo"}},
 	{NULL},

@@ -23,9 +23,11 @@
 		.param = "title"}, \
 	{"--max-turns", NULL, "N", "end the session after N turns", option_number, .min = 1, \
 		.param = "max_turns"}, \
-	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt", option_word, \
+	{"--system-prompt", NULL, "TEXT", "replace the agent's system prompt with " \
+					  "TEXT", option_word, \
 		.param = "system_prompt"}, \
-	{"--append-system-prompt", NULL, "TEXT", "append to the agent's system prompt", option_word, \
+	{"--append-system-prompt", NULL, "TEXT", "append TEXT to the agent's system " \
+						 "prompt", option_word, \
 		.param = "append_system_prompt"}, \
 	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
 		.param = "allowed_tools"}, \
@@ -245,7 +247,8 @@ static const struct command subs[] = {
 	 cmd_log, NULL, session_log_options, ONE_ID, .request = {"session.get", .arg = "id"},
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
-	 BY_ID "A running session is interrupted first. Omitted options keep their values.\n" EXITS,
+	 BY_ID "If the session is running, koined interrupts it first. Omitted options keep their "
+	       "values.\n" EXITS,
 	 cmd_session_continue, NULL, session_continue_options,
 	 .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),

@@ -152,7 +152,9 @@ static const struct option task_run_options[] = {
 
 static const struct option task_edit_options[] = {
 	{"--prompt", NULL, "TEXT", "set the prompt", option_word, AT(prompt), .param = "prompt"},
-	{"--editor", "-e", NULL, "edit the prompt in your editor; default without other options",
+	{"--editor", "-e", NULL,
+	 "edit the prompt in your editor; without options, this is the "
+	 "default",
 	 option_flag, AT(editor)},
 	PRIORITY,
 	{"--label", "-l", "LABEL", "set the label, a short name shown in lists; \"\" removes it",
@@ -172,8 +174,9 @@ static const struct option task_edit_options[] = {
 
 static const struct option task_list_options[] = {
 	{"--state", NULL, "STATE",
-	 "filter by state: queued, running, completed, failed, skipped or cancelled", option_choice,
-	 AT(state), .param = "state",
+	 "show only tasks with this state: queued, running, completed, failed, skipped or "
+	 "cancelled",
+	 option_choice, AT(state), .param = "state",
 	 .choices = "queued|running|completed|failed|skipped|cancelled"},
 	GROUP("show only tasks of this group"),
 	LABEL("show only tasks with this label"),

@@ -76,10 +76,11 @@ struct done nexus_get_context(struct call *c)
 int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
 {
 	if (offset < 0)
-		return refuse_field(&c->why, "offset", "offset must be a non-negative integer");
+		return refuse_field(&c->why, "offset", "offset must be at least 0, not %lld",
+				    (long long)offset);
 	if (limit < 1 || limit > CHAT_PAGE_MAX)
-		return refuse_field(&c->why, "limit", "limit must be an integer between 1 and %d",
-				    CHAT_PAGE_MAX);
+		return refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
+				    CHAT_PAGE_MAX, (long long)limit);
 	return 0;
 }
 
