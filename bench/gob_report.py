@@ -12,7 +12,7 @@ def call_table(found):
     rows = [["net/rpc call", "koined/s", "go/s", "ratio", "koined p50", "go p50", "ratio", "koined CPU",
              "go CPU"]]
     for method in METHODS:
-        for shapes, by, title in ((SHAPES, "", ""), (GO_SHAPES, " by go", ", Go's own client")):
+        for shapes, by, title in ((SHAPES, "", ""), (GO_SHAPES, " by go", ", with Go's own client")):
             for n, m in shapes:
                 row = f"{method} {n}×{m}{by}"
                 ours, theirs = (row, "koined"), (row, "go")
