@@ -28,14 +28,14 @@ def stream_table(found, row, title, measures):
 
 
 def fast_table(found):
-    return stream_table(found, "stream fast", f"relay, with {STREAMS} streams at full speed", [
+    return stream_table(found, "stream fast", f"relay of {STREAMS} streams at full speed", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
         ("CPU time per token", format_time, "server_cpu_ns", True),
         ("duration of a stream, p50", format_time, "ended_p50_ns", False)])
 
 
 def paced_table(found):
-    return stream_table(found, "stream paced", f"relay, with {STREAMS} streams of 50 tokens/s each", [
+    return stream_table(found, "stream paced", f"relay of {STREAMS} streams, each with 50 tokens/s", [
         ("tokens/s", "{:,.0f}".format, "rate", False),
         ("CPU time per token", format_time, "server_cpu_ns", True),
         ("memory per stream, KiB", "{:.1f}".format, "kib_each", True),

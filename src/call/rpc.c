@@ -117,7 +117,7 @@ const struct method rpc_methods[] = {
 	 .result = "{\"type\":\"object\"}",
 	 .handle = handle_discover},
 	{.name = "rpc.cancel",
-	 .doc = "Cancel a call on this connection; runs before queued calls",
+	 .doc = "Cancel a call on this connection; koined executes it before queued calls",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
 	 FIELDS(cancel_fields, cancel_in),
 	 .handle = handle_cancel,

@@ -503,7 +503,7 @@ def test_other_tables_fit_it_too():
         m = Memory(d)
         name = "a-conversation-with-a-name-that-is-long"
         same(on_terminal(["call", "create_agent", "agent_id=" + name], m.env)[0], 0, "exit code")
-        for args, columns, whole in ((["discover"], 80, "runs before queued calls"),
+        for args, columns, whole in ((["discover"], 80, "executes it before queued calls"),
                                      (["discover", "memory.search"], 80, "0 or less means 10"),
                                      (["project"], 50, "PROJECT"),
                                      (["conversations"], 60, "NAME")):

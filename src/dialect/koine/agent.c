@@ -116,7 +116,7 @@ static struct done handle_servers(struct call *c)
 
 static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, what,
-	      "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook input",
+	      "Event: started, asked, tool, stopped or ended; unread logs invalid hook input",
 	      .required = true),
 	FIELD(STRING, hook_note, agent, "Name of the agent, such as \"claude\" or \"codex\""),
 	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),

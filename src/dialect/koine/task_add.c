@@ -178,7 +178,7 @@ static const struct field add_fields[] = {
 
 static const struct field run_fields[] = {
 	FIELD_AS("command", ARRAY, add_in, new.task.command.value,
-		 "Program and arguments; no shell is used", .required = true),
+		 "Program and arguments; koined does not use a shell", .required = true),
 	ADD_FIELDS,
 };
 

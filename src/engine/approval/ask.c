@@ -103,7 +103,9 @@ static int check_new(const struct approval_new *in, struct why *why)
 	if (r != 0)
 		return r;
 	if (in->timeout_ms > LONGEST_MS)
-		return refuse_field(why, "timeout", "timeout is more than 100 years");
+		return refuse_field(why, "timeout",
+				    "timeout must be at most 100 years, not %lld ms",
+				    (long long)in->timeout_ms);
 	return 0;
 }
 

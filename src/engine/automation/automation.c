@@ -217,10 +217,10 @@ int rule_find(struct automation *a, struct text project, struct text id,
 		if (!text_equal(r->def.id, id) || !is_of(r->def.project, project))
 			continue;
 		if (found)
-			return refuse_field(
-				why, "project",
-				"several projects have a rule '%.*s'; pass 'project' to choose one",
-				TEXT_ARGS(text_cut(id, 60)));
+			return refuse_field(why, "project",
+					    "several projects have a rule '%.*s'; pass 'project' "
+					    "to select its project",
+					    TEXT_ARGS(text_cut(id, 60)));
 		found = r;
 	}
 	if (!found)

@@ -15,7 +15,7 @@ static int refuse_several(struct why *why)
 {
 	return refuse_field(
 		why, "project",
-		"several projects have a task with this id; pass 'project' to choose one");
+		"several projects have a task with this id; pass 'project' to select its project");
 }
 
 static int refuse_ended(const struct task *task, struct why *why)
@@ -58,7 +58,7 @@ static int check_found(const struct lookup *l, struct why *why)
 	if (l->n > 1)
 		return refuse_field(
 			why, "project",
-			"several projects have a task %.*s; pass 'project' to choose one",
+			"several projects have a task %.*s; pass 'project' to select its project",
 			TEXT_ARGS(l->id));
 	if (l->news.found)
 		return task_refuse_changed(l->id, why);

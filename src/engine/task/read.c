@@ -137,9 +137,9 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s",
 			      (int)(id.len < 100 ? id.len : 100), id.data);
 	if (n > 1)
-		return refuse_field(
-			why, "project",
-			"several projects have a task with this id; pass 'project' to choose one");
+		return refuse_field(why, "project",
+				    "several projects have a task with this id; pass 'project' to "
+				    "select its project");
 	return 0;
 }
 

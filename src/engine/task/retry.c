@@ -46,7 +46,7 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 	if (n > 1)
 		return refuse_field(
 			&q->request.why, "project",
-			"several projects have a task %.*s; pass 'project' to choose one",
+			"several projects have a task %.*s; pass 'project' to select its project",
 			TEXT_ARGS(q->id));
 	if (n == 0)
 		return refuse(&q->request.why, REFUSE_NOT_FOUND, "Task not found: %.*s",
