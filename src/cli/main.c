@@ -1,8 +1,6 @@
 /* koine: talk to koined, or to any JSON-RPC server, from a shell. */
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -316,12 +316,6 @@ static void asking_set_deadline(struct asking *a, int64_t ms)
 		ms > 0 && ms < UINT32_MAX / 2 ? (uint32_t)ms + 2 * GRACE_MS : UINT32_MAX;
 }
 
-/* By SIGINT. */
-static bool asking_interrupted(void)
-{
-	return ended_by == SIGINT;
-}
-
 enum { QUESTION_MAX = 64 << 10, CHOICES_MAX = 64 };
 
 struct question {
@@ -333,16 +327,7 @@ struct question {
 
 /* ---- what is asked ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && strchr(" \t\r\n", t.data[t.len - 1]))
-		t.len--;
-	while (t.len > 0 && strchr(" \t\r\n", t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	return t;
-}
+static const char blanks[] = " \t\r\n";
 
 /* "blue,green" */
 static int read_choices(struct question *q, const char *list)
@@ -353,7 +338,7 @@ static int read_choices(struct question *q, const char *list)
 		const char *comma = strchr(at, ',');
 		struct text choice = {at, comma ? (size_t)(comma - at) : strlen(at)};
 
-		choice = trim(choice);
+		choice = text_trim(choice, blanks);
 		if (choice.len == 0 || q->n == CHOICES_MAX) {
 			complain("invalid --choices '%s': use 1 to %d answers, separated by commas",
 				 list, CHOICES_MAX);
@@ -374,7 +359,8 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 		r = args_text(cli, text);
 	if (r != 0)
 		return r;
-	if (text->err != 0 || text->len > QUESTION_MAX || trim(buf_text(text)).len == 0) {
+	if (text->err != 0 || text->len > QUESTION_MAX ||
+	    text_trim(buf_text(text), blanks).len == 0) {
 		complain(text->len > QUESTION_MAX || text->err != 0
 				 ? "the question is longer than %d bytes"
 				 : "the question is empty: use 1 to %d bytes",
@@ -426,7 +412,7 @@ static const struct text *find_choice(const struct question *q, struct text answ
 
 static int take_choice(const struct cli *cli, const struct question *q, struct text answer)
 {
-	const struct text *choice = find_choice(q, trim(answer));
+	const struct text *choice = find_choice(q, text_trim(answer, blanks));
 
 	if (choice) {
 		if (!cli->options.json)
@@ -446,16 +432,13 @@ static int take_decision(const struct cli *cli, const struct question *q,
 	struct text comment = member_string(answer, "comment");
 	char said[APPROVAL_COMMENT_SIZE];
 
-	if (cli->options.json)
-		print_json_compact(stdout, answer);
+	(void)print_if_json(cli, answer);
 	if (text_is(status, "responded"))
 		return take_choice(cli, q, comment);
 	if (text_is(status, "approved") && comment.len == 0)
 		return EX_OK;
 	approval_say_end(answer, said, sizeof(said));
-	fputs("koine: ", stderr);
-	print_exact(stderr, text_of(said));
-	fputc('\n', stderr);
+	complain("%s", said);
 	if (text_is(status, "approved"))
 		return EX_OK;
 	return text_is(status, "denied") ? EXIT_ERROR_ANSWER : EX_TEMPFAIL;
@@ -510,7 +493,7 @@ static int ask(struct cli *cli, struct question *q)
 	r = take_end(a, q, end);
 	talk_hang_up(cli);
 	koine_doc_free(a->answer);
-	if (end == ASKING_GONE && !asking_interrupted())
+	if (end == ASKING_GONE && ended_by != SIGINT)
 		asking_end_by_signal(a);
 	return r;
 }
@@ -523,7 +506,7 @@ int cmd_ask(struct cli *cli)
 
 	buf_init(&text, 4 * QUESTION_MAX);
 	r = read_question(cli, &q, &text);
-	q.text = trim(buf_text(&text));
+	q.text = text_trim(buf_text(&text), blanks);
 	return r != 0 ? r : ask(cli, &q);
 }
 

@@ -194,9 +194,7 @@ static int too_late(const struct koine_value *end)
 	char said[APPROVAL_COMMENT_SIZE];
 
 	approval_say_end(end, said, sizeof(said));
-	fputs("koine: already decided: ", stderr);
-	print_exact(stderr, text_of(said));
-	fputc('\n', stderr);
+	complain("already decided: %s", said);
 	return EXIT_ERROR_ANSWER;
 }
 
@@ -220,10 +218,8 @@ static int send_choice(struct cli *cli, struct approval_choice *choice,
 		return too_late(approval_quicker(a));
 	if (r != 0)
 		return talk_failed(cli->client, "approval.decide", r, a);
-	if (cli->options.json) {
-		print_json_compact(stdout, koine_answer_result(a));
+	if (print_if_json(cli, koine_answer_result(a)))
 		return 0;
-	}
 	print_exact(stdout, id.data ? id : TEXT("-"));
 	printf(" %s\n", did(choice->decision));
 	return 0;

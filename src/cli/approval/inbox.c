@@ -135,33 +135,40 @@ static void on_list(void *arg, int result, const struct koine_answer *a)
 	in->live->changed = true;
 }
 
-void inbox_ask(struct inbox *in)
+int inbox_ask(void *arg)
 {
+	struct inbox *in = arg;
 	struct koine_json *j;
 
 	if (!in->stale || in->listing)
-		return;
+		return LIVE_NEVER;
 	j = params_new();
 	params_add(j, "status", "pending");
 	params_add(j, "session_id", in->session);
 	params_add_int(j, "limit", LIST_MAX);
 	in->stale = false;
 	in->listing = call(in, "approval.list", j, on_list);
+	return LIVE_NEVER;
 }
 
-void inbox_back(struct inbox *in)
+void inbox_back(void *arg)
 {
+	struct inbox *in = arg;
+
 	in->stale = true;
 }
 
-void inbox_away(struct inbox *in)
+void inbox_away(void *arg)
 {
+	struct inbox *in = arg;
+
 	in->listing = in->busy = false;
 }
 
 /* If somebody else decided the selected one, a note says so. */
-void inbox_told(struct inbox *in, const struct koine_value *event)
+void inbox_told(void *arg, const struct koine_value *event)
 {
+	struct inbox *in = arg;
 	const struct koine_value *data = koine_value_get(event, "data");
 	char said[400];
 	size_t n;
@@ -412,8 +419,10 @@ static void take_pasted(struct inbox *in, int byte)
 	in->live->changed = true;
 }
 
-void inbox_key(struct inbox *in, int key)
+void inbox_key(void *arg, int key)
 {
+	struct inbox *in = arg;
+
 	if (key & KEY_PASTED) {
 		take_pasted(in, key & 0xff);
 		return;
@@ -538,7 +547,7 @@ bool inbox_is_viewing(const struct inbox *in)
 	return (in->mode == INBOX_LINE ? in->mode_before : in->mode) == INBOX_VIEW;
 }
 
-void inbox_draw_view(struct inbox *in, struct canvas *c)
+static void draw_view(struct inbox *in, struct canvas *c)
 {
 	unsigned rows = c->rows > 1 ? c->rows - 1 : 1;
 	size_t n;
@@ -610,4 +619,15 @@ void inbox_draw_foot(const struct inbox *in, struct canvas *c)
 		snprintf(foot, sizeof(foot), "%s", keys);
 	canvas_style(c, in->note[0] ? STYLE_PLAIN : STYLE_COLOR(COLOR_GREY));
 	canvas_print_str(c, foot);
+}
+
+void inbox_draw(void *arg, struct canvas *c)
+{
+	struct inbox *in = arg;
+
+	if (inbox_is_viewing(in))
+		draw_view(in, c);
+	else
+		inbox_draw_list(in, c, 0, c->rows > 2 ? c->rows - 1 : 1);
+	inbox_draw_foot(in, c);
 }

@@ -47,12 +47,13 @@ struct inbox {
 void inbox_init(struct inbox *in, struct live *live, const char *session);
 void inbox_done(struct inbox *in);
 
-/* What the live view calls: see struct live. */
-void inbox_back(struct inbox *in);
-void inbox_away(struct inbox *in);
-void inbox_told(struct inbox *in, const struct koine_value *event);
-void inbox_ask(struct inbox *in);
-void inbox_key(struct inbox *in, int key);
+/* What a live view calls, see struct live; `in` is the inbox. inbox_draw is a whole screen. */
+void inbox_back(void *in);
+void inbox_away(void *in);
+void inbox_told(void *in, const struct koine_value *event);
+int inbox_ask(void *in);
+void inbox_key(void *in, int key);
+void inbox_draw(void *in, struct canvas *c);
 
 /* The listed approvals, and one of them by its index; NULL: none. */
 const struct koine_value *inbox_list(const struct inbox *in);
@@ -64,9 +65,8 @@ int64_t inbox_count(const struct inbox *in);
 /* Its rows of the list, from that row of the canvas on, and how many wait above them. */
 void inbox_draw_list(struct inbox *in, struct canvas *c, unsigned row, unsigned rows);
 
-/* Whether all of one is looked at, which takes all rows but the last; and that. */
+/* Whether all of one is looked at, which takes all rows but the last. */
 bool inbox_is_viewing(const struct inbox *in);
-void inbox_draw_view(struct inbox *in, struct canvas *c);
 
 /* The last row: what is typed, a note, or the keys. */
 void inbox_draw_foot(const struct inbox *in, struct canvas *c);

@@ -12,28 +12,12 @@
 
 enum { CELLS_MAX = 4 << 20 };
 
-/* Takes the first line off the text; false when none is left. */
-static bool text_next_line(struct text *left, struct text *ret_line)
-{
-	const char *newline;
-
-	if (left->len == 0)
-		return false;
-	newline = memchr(left->data, '\n', left->len);
-	*ret_line = *left;
-	if (newline)
-		ret_line->len = (size_t)(newline - left->data);
-	left->data += ret_line->len + (newline != NULL);
-	left->len -= ret_line->len + (newline != NULL);
-	return true;
-}
-
 static size_t count_lines(struct text t)
 {
 	struct text line;
 	size_t n = 0;
 
-	while (text_next_line(&t, &line))
+	while (text_next(&t, '\n', &line))
 		n++;
 	return n;
 }
@@ -46,7 +30,7 @@ static struct text *split(struct text t, size_t *ret_n)
 
 	*ret_n = lines ? n : 0;
 	for (size_t i = 0; i < *ret_n; i++)
-		(void)text_next_line(&t, &lines[i]);
+		(void)text_next(&t, '\n', &lines[i]);
 	return lines;
 }
 
@@ -131,7 +115,7 @@ static void tell_whole(struct text t, char sign, diff_fn fn, void *arg)
 {
 	struct text line;
 
-	while (text_next_line(&t, &line))
+	while (text_next(&t, '\n', &line))
 		fn(arg, sign, line);
 }
 
@@ -209,15 +193,11 @@ static void add_expanded(struct view *v, struct text t)
 	static const char blanks[TAB_WIDTH + 1] = "    ";
 	struct text part;
 
-	while (t.len > 0) {
-		const char *tab = memchr(t.data, '\t', t.len);
-
-		part = (struct text) {.data = t.data, .len = tab ? (size_t)(tab - t.data) : t.len};
+	while (text_next(&t, '\t', &part)) {
 		text_add_exact(&v->text, part);
-		if (tab)
+		/* What is left, or the byte before it, follows a tab. */
+		if (t.data > part.data + part.len)
 			buf_add(&v->text, blanks, TAB_WIDTH);
-		t.data += part.len + (tab != NULL);
-		t.len -= part.len + (tab != NULL);
 	}
 }
 
@@ -234,7 +214,7 @@ static void add_lines(struct view *v, const char *before, struct text t, enum co
 {
 	struct text line;
 
-	while (text_next_line(&t, &line))
+	while (text_next(&t, '\n', &line))
 		add_line(v, before, line, color);
 }
 
@@ -309,7 +289,7 @@ static void add_patch(struct view *v, struct text patch)
 {
 	struct text line;
 
-	while (text_next_line(&patch, &line)) {
+	while (text_next(&patch, '\n', &line)) {
 		char first = line.len > 0 ? line.data[0] : ' ';
 
 		add_line(v, strchr("+-@* ", first) ? "" : "  ", line,
@@ -506,34 +486,24 @@ int view_fill(struct view *v, const struct koine_value *approval)
 
 /* ---- rows ---- */
 
-static size_t take_row(const struct view *v, size_t at, size_t len, unsigned columns)
-{
-	const char *text = v->text.data + at;
-	size_t used = 0;
-	size_t width = 0;
-
-	while (used < len) {
-		struct glyph g;
-
-		glyph_read_exact(&g, text + used, text + len);
-		if (width + g.width > columns && used > 0)
-			break;
-		width += g.width;
-		used += g.used;
-	}
-	return used;
-}
-
 static void wrap_line(struct view *v, const struct piece *line, unsigned columns)
 {
 	size_t from = 0;
 
 	do {
-		size_t used = take_row(v, line->at + from, line->len - from, columns);
-		const struct piece row = {.at = line->at + from, .len = used, .color = line->color};
+		struct text rest = {.data = v->text.data + line->at + from,
+				    .len = line->len - from};
+		struct piece row = {.at = line->at + from, .color = line->color};
+		struct glyph g;
 
+		row.len = text_fitting_by(rest, columns, glyph_read_exact);
+		/* A wide character in a single column must go somewhere. */
+		if (row.len == 0 && rest.len > 0) {
+			glyph_read_exact(&g, rest.data, rest.data + rest.len);
+			row.len = g.used;
+		}
 		buf_add(&v->rows, &row, sizeof(row));
-		from += used;
+		from += row.len;
 	} while (from < line->len && v->rows.err == 0);
 }
 

@@ -120,20 +120,15 @@ void approval_say_end(const struct koine_value *approval, char *out, size_t size
 		out[utf8_whole(out, size - 1)] = '\0';
 }
 
-static enum color color_of(const struct koine_value *approval)
-{
-	static const struct word_color rows[] = {
-		{"pending", COLOR_YELLOW},
-		{"approved", COLOR_GREEN},
-		{"denied", COLOR_RED},
-		{"responded", COLOR_GREEN},
-		{"expired", COLOR_GREY},
-		{"superseded", COLOR_GREY},
-		{NULL},
-	};
-
-	return color_of_word(rows, member_string(approval, "status"));
-}
+static const struct word_color status_colors[] = {
+	{"pending", COLOR_YELLOW},
+	{"approved", COLOR_GREEN},
+	{"denied", COLOR_RED},
+	{"responded", COLOR_GREEN},
+	{"expired", COLOR_GREY},
+	{"superseded", COLOR_GREY},
+	{NULL},
+};
 
 /* ---- the table ---- */
 
@@ -151,11 +146,6 @@ static void cell_id(const struct cell *c)
 	const size_t *width = c->arg;
 
 	cell_exact(c, approval_short_id(c->row, *width));
-}
-
-static void cell_status(const struct cell *c)
-{
-	table_cell_color(c->table, member_string(c->row, c->member), color_of(c->row));
 }
 
 static void cell_member(const struct cell *c)
@@ -181,7 +171,7 @@ int approval_print_list(const struct cli *cli, const struct koine_value *approva
 {
 	static const struct column columns[] = {
 		{"ID", NULL, cell_id},
-		{"STATUS", "status", cell_status},
+		{"STATUS", "status", .colors = status_colors},
 		{"AGE", "created_at", cell_age, 'r', NARROW},
 		{"AGENT", "agent", cell_member, 'n', NARROW},
 		{"SESSION", "session_id", cell_session, 'l', WIDE},
@@ -242,102 +232,47 @@ static void approval_print_change(const struct cli *cli, const struct koine_valu
 	struct tm tm;
 
 	buf_init(&gist, GIST_MAX);
-	if (cli->options.json) {
-		print_json_compact(stdout, approval);
+	if (print_if_json(cli, approval))
 		return;
-	}
 	approval_gist(&gist, approval);
 	if (localtime_r(&now, &tm))
 		strftime(at, sizeof(at), "%H:%M:%S", &tm);
 	printf("%s ", at);
 	print_part(approval_short_id(approval, SHORT_ID), SHORT_ID);
-	print_style(cli, color_begin(color_of(approval)));
+	print_style(cli,
+		    color_begin(color_of_word(status_colors, member_string(approval, "status"))));
 	print_part(member_string(approval, "status"), 10);
 	print_plain(cli);
 	print_part(member_string(approval, "agent"), 6);
 	print_part(member_string(approval, "tool"), 6);
 	print_fitting_exact(stdout, buf_text(&gist), 400);
-	if (end.len > 0) {
-		fputs(" -- ", stdout);
-		print_fitting_exact(stdout, end, 400);
-	}
+	fputs(end.len > 0 ? " -- " : "", stdout);
+	print_fitting_exact(stdout, end, 400);
 	fputc('\n', stdout);
 }
 
 /* ---- on a terminal ---- */
 
-struct watch {
-	struct live live;
-	struct inbox inbox;
-};
-
-static void on_back(void *arg)
-{
-	struct watch *w = arg;
-
-	inbox_back(&w->inbox);
-}
-
-static void on_away(void *arg)
-{
-	struct watch *w = arg;
-
-	inbox_away(&w->inbox);
-}
-
-static void on_told(void *arg, const struct koine_value *event)
-{
-	struct watch *w = arg;
-
-	inbox_told(&w->inbox, event);
-}
-
-static int ask(void *arg)
-{
-	struct watch *w = arg;
-
-	inbox_ask(&w->inbox);
-	return LIVE_NEVER;
-}
-
-static void on_key(void *arg, int key)
-{
-	struct watch *w = arg;
-
-	inbox_key(&w->inbox, key);
-}
-
-static void draw(void *arg, struct canvas *c)
-{
-	struct watch *w = arg;
-
-	if (inbox_is_viewing(&w->inbox))
-		inbox_draw_view(&w->inbox, c);
-	else
-		inbox_draw_list(&w->inbox, c, 0, c->rows > 2 ? c->rows - 1 : 1);
-	inbox_draw_foot(&w->inbox, c);
-}
+static const struct option_list types = {.values = {"approval.*"}, .n = 1};
 
 int approvals_watch(struct cli *cli)
 {
-	static const struct option_list types = {.values = {"approval.*"}, .n = 1};
 	const struct approval_options *o = cli->own;
-	struct watch w = {
-		.live = {.cli = cli,
-			 .arg = &w,
-			 .types = &types,
-			 .back = on_back,
-			 .away = on_away,
-			 .told = on_told,
-			 .ask = ask,
-			 .key = on_key,
-			 .draw = draw},
-	};
+	struct inbox inbox;
+	struct live live = {.cli = cli,
+			    .arg = &inbox,
+			    .types = &types,
+			    .back = inbox_back,
+			    .away = inbox_away,
+			    .told = inbox_told,
+			    .ask = inbox_ask,
+			    .key = inbox_key,
+			    .draw = inbox_draw};
 	int r;
 
-	inbox_init(&w.inbox, &w.live, o->session);
-	r = live_run(&w.live);
-	inbox_done(&w.inbox);
+	inbox_init(&inbox, &live, o->session);
+	r = live_run(&live);
+	inbox_done(&inbox);
 	return r;
 }
 
@@ -382,7 +317,6 @@ static void on_event(void *arg, struct text method, const struct koine_value *pa
 
 static struct koine_json *subscribe_params(void *arg)
 {
-	static const struct option_list types = {.values = {"approval.*"}, .n = 1};
 	const struct viewer *v = arg;
 	const struct approval_options *o = v->follow.cli->own;
 	struct koine_json *j = params_new();

@@ -155,10 +155,9 @@ static int show(struct cli *cli, char folder[PATH_MAX], struct koine_answer **re
 
 	if (r != 0)
 		return r;
-	if (!cli->options.json)
-		return print_project(cli, folder, koine_answer_result(*ret));
-	print_json_compact(stdout, koine_answer_result(*ret));
-	return 0;
+	return print_if_json(cli, koine_answer_result(*ret))
+		       ? 0
+		       : print_project(cli, folder, koine_answer_result(*ret));
 }
 
 static int cmd_show(struct cli *cli)
@@ -214,9 +213,7 @@ static int cmd_distrust(struct cli *cli)
 	char folder[PATH_MAX];
 	int r = folder_of(cli, folder) ?: call_with(cli, "project.distrust", "folder", folder, &a);
 
-	if (r == 0 && cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else if (r == 0)
+	if (r == 0 && !print_if_json(cli, koine_answer_result(a)))
 		puts("project no longer trusted");
 	return r;
 }
@@ -315,19 +312,13 @@ static void cell_when(const struct cell *c)
 	table_cell_str(c->table, at > 0 ? shown : "-");
 }
 
-static void cell_enabled(const struct cell *c)
-{
-	if (member_flag(c->row, c->member))
-		table_cell_color(c->table, TEXT("on"), COLOR_GREEN);
-	else
-		table_cell_color(c->table, TEXT("off"), COLOR_GREY);
-}
-
 static int print_rules(const struct cli *cli, const struct koine_value *result)
 {
+	static const struct word_color colors[] = {
+		{"on", COLOR_GREEN}, {"off", COLOR_GREY}, {NULL}};
 	static const struct column columns[] = {
 		{"RULE", "rule"},
-		{"STATE", "enabled", cell_enabled},
+		{"STATE", "enabled", .truth = {"off", "on"}, .colors = colors},
 		{"FIRED", "fired", NULL, 'r'},
 		{"LAST", "fired_at", cell_when},
 		{"NEXT", "next_at", cell_when},
@@ -399,10 +390,9 @@ static int cmd_list(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	if (!cli->options.json)
-		return print_rules(cli, koine_answer_result(a));
-	print_json_compact(stdout, koine_value_get(koine_answer_result(a), "rules"));
-	return 0;
+	return print_if_json(cli, koine_value_get(koine_answer_result(a), "rules"))
+		       ? 0
+		       : print_rules(cli, koine_answer_result(a));
 }
 
 /* Whether any rule of that name asks first. If there is none, the call itself will say so. */

@@ -94,10 +94,11 @@ int chat_compact(struct cli *cli, const char *conversation)
 static int print_answer(const struct cli *cli, const struct koine_answer *a, const char *member,
 			const struct list *list)
 {
-	if (!cli->options.json)
-		return list_print_as(cli, list, koine_value_get(koine_answer_result(a), member));
-	print_json_compact(stdout, koine_answer_result(a));
-	return 0;
+	const struct koine_value *result = koine_answer_result(a);
+
+	return print_if_json(cli, result)
+		       ? 0
+		       : list_print_as(cli, list, koine_value_get(result, member));
 }
 
 int chat_print_conversations(struct cli *cli, int64_t n)
@@ -162,10 +163,8 @@ static int chat_purge(struct cli *cli, int64_t number)
 
 static void print_member(const char *before, struct text text)
 {
-	if (text.len == 0)
-		return;
-	fputs(before, stdout);
-	print_text(stdout, text);
+	if (text.len > 0)
+		PRINT(stdout, text_of(before), text);
 }
 
 static void print_calls(const struct koine_value *calls)
@@ -183,9 +182,7 @@ static void print_message(const struct cli *cli, const struct koine_value *m)
 	char when[TIME_SHOWN];
 
 	format_time(koine_value_get(m, "created_at"), when);
-	print_style(cli, style_bold);
-	print_member("", member_text(m, "role"));
-	print_plain(cli);
+	print_styled(cli, style_bold, member_text(m, "role"));
 	printf(", %s", when);
 	/* A turn that did not end normally is marked. */
 	if (!member_is(m, "state", "done"))
@@ -209,10 +206,8 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, int64
 		return EX_PROTOCOL;
 	}
 	*ret_n = (int64_t)koine_value_count(m);
-	if (cli->options.json) {
-		print_json_compact(stdout, koine_answer_result(a));
+	if (print_if_json(cli, koine_answer_result(a)))
 		return 0;
-	}
 	for (m = koine_value_first(m); m; m = koine_value_next(m))
 		print_message(cli, m);
 	return 0;
@@ -278,16 +273,6 @@ static void cell_says(const struct cell *c)
 	table_cell(c->table, says);
 }
 
-static void cell_default(const struct cell *c)
-{
-	table_cell_str(c->table, member_flag(c->row, c->member) ? "*" : "");
-}
-
-static void cell_ok(const struct cell *c)
-{
-	table_cell_str(c->table, member_flag(c->row, c->member) ? "ok" : "no");
-}
-
 /* Those that koined is a client of, to answer what is asked there. */
 static int print_servers(const struct cli *cli, const struct koine_value *servers)
 {
@@ -310,10 +295,14 @@ static int print_servers(const struct cli *cli, const struct koine_value *server
 static int print_agents(const struct cli *cli, const struct koine_value *agents)
 {
 	static const struct column columns[] = {
-		{"", "default", cell_default}, {"NAME", "name", NULL, 'n'},
-		{"KIND", "kind", NULL, 'n'},   {"MODEL", "model", NULL, 'n'},
-		{"MS", "ms", NULL, 'r'},       {"OK", "ok", cell_ok},
-		{"SAYS", NULL, cell_says},     {NULL},
+		{"", "default", .truth = {"", "*"}},
+		{"NAME", "name", NULL, 'n'},
+		{"KIND", "kind", NULL, 'n'},
+		{"MODEL", "model", NULL, 'n'},
+		{"MS", "ms", NULL, 'r'},
+		{"OK", "ok", .truth = {"no", "ok"}},
+		{"SAYS", NULL, cell_says},
+		{NULL},
 	};
 
 	return list_print(cli, columns, agents);
@@ -340,16 +329,10 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 int chat_find_agent(struct cli *cli, const char *name)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	const struct koine_value *agent;
 	int r = call_agents(cli, &a);
 
-	if (r != 0)
+	if (r != 0 || member_find(member_first(koine_answer_result(a), "agents"), "name", name))
 		return r;
-	agent = member_first(koine_answer_result(a), "agents");
-	for (; agent; agent = koine_value_next(agent)) {
-		if (member_is(agent, "name", name))
-			return 0;
-	}
 	complain("agent not found: '%s' (/agents lists the agents)", name);
 	return EXIT_ERROR_ANSWER;
 }
@@ -401,14 +384,6 @@ int chat_print_agents(struct cli *cli)
 
 #define AT(member) OPTION_AT(struct chat_options, member)
 
-static void chat_options_init(void *own)
-{
-	struct chat_options *o = own;
-
-	o->user = option_from_environment("ASH_USER_ID");
-	o->chat = option_from_environment("ASH_CHAT_ID");
-}
-
 bool chat_read_count(const char *text, int64_t *ret_n)
 {
 	return option_read_int(text, ret_n) && *ret_n >= 1;
@@ -416,11 +391,7 @@ bool chat_read_count(const char *text, int64_t *ret_n)
 
 bool chat_is_blank(struct text t)
 {
-	size_t i = 0;
-
-	while (i < t.len && t.data[i] != '\0' && strchr(" \t\r\n", t.data[i]))
-		i++;
-	return i == t.len;
+	return text_trim(t, " \t\r\n").len == 0;
 }
 
 bool chat_check_name(const char *name)
@@ -447,9 +418,9 @@ bool chat_check_name(const char *name)
 		.completes = COMPLETES_AGENT}
 #define WHO \
 	{"--user", NULL, "USER", "let the agent quote memories of USER; default: ASH_USER_ID", option_name, \
-		AT(user)}, \
+		AT(user), .env = "ASH_USER_ID"}, \
 	{"--chat", NULL, "CHAT", "also let the agent quote memories of CHAT; default: ASH_CHAT_ID", \
-		option_name, AT(chat)}
+		option_name, AT(chat), .env = "ASH_CHAT_ID"}
 #define LIMIT(help) \
 	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number above 0", 1}
 /* clang-format on */
@@ -561,13 +532,11 @@ static int print_cancelled(const struct cli *cli, const struct koine_answer *a)
 	bool cancelled = was_cancelled(a);
 	FILE *out = cancelled ? stdout : stderr;
 
-	if (cli->options.json) {
-		print_json_compact(stdout, koine_answer_result(a));
-	} else {
-		fputs(cancelled ? "Cancelled: " : "koine: no such request in progress: ", out);
-		print_text(out, text_of(cli->args[0]));
-		fputc('\n', out);
-	}
+	if (!print_if_json(cli, koine_answer_result(a)))
+		PRINT(out,
+		      cancelled ? TEXT("Cancelled: ")
+				: TEXT("koine: no such request in progress: "),
+		      text_of(cli->args[0]), TEXT("\n"));
 	return cancelled ? EX_OK : EXIT_ERROR_ANSWER;
 }
 
@@ -660,7 +629,7 @@ static int cmd_messages(struct cli *cli)
 	return chat_print_messages(cli, &which, o->limit ? o->limit : ROWS);
 }
 
-#define OWN sizeof(struct chat_options), chat_options_init
+#define OWN sizeof(struct chat_options)
 
 const struct command chat_commands[] = {
 	{"chat", "", "Chat with an agent",

@@ -1,5 +1,4 @@
 /* The prompt with libedit. */
-#include <errno.h>
 #include <histedit.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -7,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/chat/history.h"
 #include "cli/chat/prompt.h"

@@ -82,8 +82,7 @@ static void show_result(struct turn *t, const struct koine_value *result)
 	struct text content = member_text(result, "content");
 
 	koine_value_bool(koine_value_get(result, "cancelled"), &t->cancelled);
-	if (t->cli->options.json) {
-		print_json_compact(stdout, result);
+	if (print_if_json(t->cli, result)) {
 		fflush(stdout);
 		return;
 	}

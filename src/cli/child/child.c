@@ -251,6 +251,18 @@ bool program_find(const char *name, char path[PATH_MAX])
 	return false;
 }
 
+bool program_of(int64_t pid, char path[PATH_MAX])
+{
+	char link[64] = "/proc/self/exe";
+	ssize_t n;
+
+	if (pid > 0)
+		snprintf(link, sizeof(link), "/proc/%lld/exe", (long long)pid);
+	n = readlink(link, path, PATH_MAX - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
 static void probe_start(struct probe *p)
 {
 	const char *const argv[] = {p->program, "--version", NULL};
@@ -285,13 +297,7 @@ void probe_ask(struct probe *probes, unsigned n)
 
 static bool find_beside(char path[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-	char *slash;
-
-	if (n < 0)
-		return false;
-	path[n] = '\0';
-	slash = strrchr(path, '/');
+	char *slash = program_of(0, path) ? strrchr(path, '/') : NULL;
 	if (!slash || (size_t)(slash - path) + sizeof("/koined") > PATH_MAX)
 		return false;
 	strcpy(slash, "/koined");

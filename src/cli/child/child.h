@@ -70,6 +70,9 @@ int child_output(const struct child_opts *opts, struct buf *out);
 /* Looks for a program of that name in PATH. False: there is none, and the path is "". */
 bool program_find(const char *name, char path[PATH_MAX]);
 
+/* The file that a process runs (0: we), as the kernel names it. False: it does not, and the path is "". */
+bool program_of(int64_t pid, char path[PATH_MAX]);
+
 struct probe {
 	char program[PATH_MAX]; /* "": not in PATH */
 	char version[80];       /* the first line that it printed; "": none in time */

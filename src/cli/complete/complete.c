@@ -36,7 +36,7 @@ struct offers {
 	const struct shell *shell;
 	struct text typed;  /* what a candidate begins with; {NULL, 0}: the shell looks */
 	struct text before; /* put before each: "--format=" */
-	const char *how;
+	const char *how;    /* "words", "open", "files" or "folders" */
 	struct buf out;
 	struct buf values; /* those there are, each with a NUL behind it */
 	unsigned n;
@@ -106,20 +106,6 @@ static void offers_done(struct offers *o)
 {
 	buf_done(&o->out);
 	buf_done(&o->values);
-}
-
-/* For all that are added from now on. */
-static void offers_put_before(struct offers *o, struct text before)
-{
-	o->before = before;
-	if (o->typed.data)
-		o->typed = text_skip(o->typed, before.len);
-}
-
-/* "words", "open", "files" or "folders". */
-static void offers_set_how(struct offers *o, const char *how)
-{
-	o->how = how;
 }
 
 static bool is_there(const struct offers *o, struct text value)
@@ -362,10 +348,8 @@ static void offer_params(struct cli *cli, struct offers *offers)
 
 	if (cli->n_args < 2 || !ask(cli, &methods, &a))
 		return;
-	offers_set_how(offers, "open");
-	m = member_first(koine_answer_result(a), "methods");
-	while (m && !member_is(m, "name", cli->args[1]))
-		m = koine_value_next(m);
+	offers->how = "open";
+	m = member_find(member_first(koine_answer_result(a), "methods"), "name", cli->args[1]);
 	for (EACH(p, m ? member_first(m, "params") : NULL)) {
 		snprintf(name, sizeof(name), "%.*s=", TEXT_ARGS(member_text(p, "name")));
 		offers_add_foreign(offers, text_of(name), member_text(p, "description"));
@@ -413,7 +397,7 @@ static void source_offer(struct cli *cli, enum completes what, struct offers *of
 	const struct source *s = &sources[what];
 
 	if (s->how)
-		offers_set_how(offers, s->how);
+		offers->how = s->how;
 	if (s->offer)
 		s->offer(cli, offers);
 	else if (s->method)
@@ -537,7 +521,9 @@ static void offer_option_or_value(struct line *l)
 	if (l->last[len] == '\0') {
 		offer_options(l);
 	} else if (o && o->value) {
-		offers_put_before(l->offers, (struct text) {.data = l->last, .len = len + 1});
+		l->offers->before = (struct text) {.data = l->last, .len = len + 1};
+		if (l->offers->typed.data)
+			l->offers->typed = text_skip(l->offers->typed, len + 1);
 		offer_values(l, o);
 	}
 }

@@ -226,9 +226,7 @@ void change_print(const struct cli *cli, const char *path, struct text before, s
 	struct printer p = {.cli = cli, .old = split(before)};
 	struct lines new = split(after);
 
-	print_style(cli, style_bold);
-	print_text(stdout, text_of(path));
-	print_plain(cli);
+	print_styled(cli, style_bold, text_of(path));
 	putchar('\n');
 	if (p.old.items && new.items)
 		compare(&p, new);

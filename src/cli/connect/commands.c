@@ -106,12 +106,13 @@ static void look(struct cli *cli, const char *project, struct seen *s)
 		s->state = look_for_posts(cli, s->agent);
 }
 
-static void find_program(const struct agent *a, struct probe *p)
+static bool find_program(const struct agent *a, char path[PATH_MAX])
 {
 	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX && a->programs[i]; i++) {
-		if (program_find(a->programs[i], p->program))
-			return;
+		if (program_find(a->programs[i], path))
+			return true;
 	}
+	return false;
 }
 
 /* ---- showing ---- */
@@ -194,7 +195,7 @@ static int connect_list(struct cli *cli, const char *project)
 		return out_of_memory();
 	for (; n < ROWS_MAX && agents[n].name; n++) {
 		seen[n].agent = &agents[n];
-		find_program(&agents[n], &probes[n]);
+		(void)find_program(&agents[n], probes[n].program);
 		look(cli, project, &seen[n]);
 	}
 	probe_ask(probes, n);
@@ -250,14 +251,11 @@ static const struct agent *need_agent(const char *name)
 /* By its program, or by the folder that it makes when it is first used. */
 static int need_installed(const struct agent *a)
 {
-	struct probe p;
 	char path[PATH_MAX] = "settings folder";
-	char base[PATH_MAX];
+	char base[PATH_MAX], program[PATH_MAX];
 
-	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX && a->programs[i]; i++) {
-		if (program_find(a->programs[i], p.program))
-			return 0;
-	}
+	if (find_program(a, program))
+		return 0;
 	if (plan_path(a->folder, path, base) && access(path, F_OK) == 0)
 		return 0;
 	complain("%s is not installed: %s is not in PATH, and there is no %s", a->title,
@@ -317,13 +315,8 @@ static void print_change(const struct cli *cli, const struct plan_file *f)
 
 static bool adds_hook(const struct plan_file *f, const struct edit *e)
 {
-	struct text file = buf_text(&f->target.text);
-	CLEANUP(buf_donep) struct buf without;
-
-	buf_init(&without, EDIT_FILE_MAX);
 	return strncmp(e->path, "hooks/", 6) == 0 && e->kind == EDIT_ELEMENT &&
-	       edit_take(f->row->by, file, TEXT(""), e, 1, &without, NULL) == 0 &&
-	       text_equal(buf_text(&without), file);
+	       !plan_file_has(f, e, 1, true);
 }
 
 /* The events of hooks that are not there yet: "PermissionRequest, Stop" */
@@ -336,15 +329,6 @@ static unsigned print_events(const struct plan_file *f, const char *before, unsi
 	return n;
 }
 
-static bool has_ours(const struct plan *p)
-{
-	bool ours = false;
-
-	for (unsigned i = 0; i < p->n; i++)
-		ours |= p->files[i].has_ours;
-	return ours;
-}
-
 /* One sentence about what follows. */
 static void print_summary(const struct plan *p)
 {
@@ -354,7 +338,7 @@ static void print_summary(const struct plan *p)
 		printf("This removes koine from the settings of %s:\n\n", p->agent->title);
 		return;
 	}
-	if (has_ours(p))
+	if (plan_has_ours(p))
 		printf("This updates the koine entries in the settings of %s", p->agent->title);
 	else
 		printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to "
@@ -362,8 +346,8 @@ static void print_summary(const struct plan *p)
 		       p->agent->title);
 	for (unsigned i = 0; i < p->n; i++)
 		n = print_events(&p->files[i],
-				 has_ours(p) ? ", and adds koine hook as a hook for "
-					     : ", and koine hook as a hook for ",
+				 plan_has_ours(p) ? ", and adds koine hook as a hook for "
+						  : ", and koine hook as a hook for ",
 				 n);
 	puts(":\n");
 }
@@ -593,7 +577,7 @@ const struct command connect_commands[] = {
 	 "the MCP "
 	 "server (memory, tasks, questions) and hooks (approvals), shows the changes and asks "
 	 "before it writes. Other parts of the files stay unchanged.\n",
-	 cmd_connect, NULL, options, sizeof(struct connect_options), NULL,
+	 cmd_connect, NULL, options, sizeof(struct connect_options),
 	 ARGS(0, 1, "takes at most one AGENT"), .completes = COMPLETES_OWN, .word = word,
 	 .examples = {"koine connect", "koine connect claude", "koine connect claude --undo"}},
 	{NULL},

@@ -205,6 +205,8 @@ static int json_put(struct edit_step *c, struct text file, struct buf *out, stru
 
 /* ---- taking out ---- */
 
+static const char blanks[] = " \t\r\n";
+
 /* What stands between the brackets: if it has no children, blanks and comments. */
 static struct text inside_of(const struct json_file *f, const struct koine_value *v)
 {
@@ -218,19 +220,12 @@ static bool is_empty(const struct koine_value *v)
 	return koine_value_kind(v) >= KOINE_ARRAY && koine_value_count(v) == 0;
 }
 
-static struct text skip_blanks(struct text t)
-{
-	while (t.len > 0 && memchr(" \t\r\n", t.data[0], 4))
-		t = text_skip(t, 1);
-	return t;
-}
-
 /* Whether both have the same comments. */
 static bool differ_in_blanks(struct text a, struct text b)
 {
 	for (;;) {
-		a = skip_blanks(a);
-		b = skip_blanks(b);
+		a = text_trim(a, blanks);
+		b = text_trim(b, blanks);
 		if (a.len == 0 || b.len == 0 || a.data[0] != b.data[0])
 			return a.len == 0 && b.len == 0;
 		a = text_skip(a, 1);
@@ -269,11 +264,11 @@ static int prune(const struct json_file *f, const struct json_place *p, const st
 	again.added = inside_of(f, p->at);
 	again.at = (size_t)(again.added.data - f->text.data);
 	again.removed = again.added.len;
-	if (!was_there && p->over && skip_blanks(again.added).len == 0)
+	if (!was_there && p->over && text_trim(again.added, blanks).len == 0)
 		return json_remove(f, p->over, p->at, out);
 	if (before.data && differ_in_blanks(before, again.added))
 		again.added = before;
-	else if (skip_blanks(again.added).len == 0)
+	else if (text_trim(again.added, blanks).len == 0)
 		again.added.len = 0;
 	return edit_splice(f->text, &again, 1, out);
 }

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <stdio.h>
 
 #include "cli/connect/json_file.h"

@@ -139,15 +139,6 @@ static const struct koine_value *socket_of(const struct koine_value *list)
 	return v ? koine_value_next(v) : NULL;
 }
 
-static bool list_has(const struct koine_value *list, struct text word)
-{
-	const struct koine_value *v = koine_value_first(list);
-
-	while (v && !text_equal(text_of_value(v), word))
-		v = koine_value_next(v);
-	return v != NULL;
-}
-
 static void add(struct koine_json *j, struct text word)
 {
 	koine_json_text_n(j, word.data, word.len);
@@ -182,7 +173,7 @@ static void join_arguments(const struct koine_value *is, const struct koine_valu
 		if (!v)
 			break;
 	}
-	if (list_has(wanted, TEXT("--start")) && !list_has(is, TEXT("--start")))
+	if (value_has(wanted, TEXT("--start")) && !value_has(is, TEXT("--start")))
 		koine_json_string(j, "--start");
 	if (socket && !placed) {
 		koine_json_string(j, "--socket");
@@ -198,7 +189,7 @@ static void join_words(const struct koine_value *is, const struct koine_value *w
 	for (v = koine_value_first(is); v; v = koine_value_next(v))
 		add(j, text_of_value(v));
 	for (v = koine_value_first(wanted); v; v = koine_value_next(v)) {
-		if (!list_has(is, text_of_value(v)))
+		if (!value_has(is, text_of_value(v)))
 			add(j, text_of_value(v));
 	}
 }
@@ -221,7 +212,7 @@ int ours_join(struct text key, const struct koine_value *is, const struct koine_
 	size_t len;
 
 	*ret_doc = NULL;
-	if (!has_words(is) || !has_words(wanted) || (arguments && !list_has(is, TEXT("mcp"))))
+	if (!has_words(is) || !has_words(wanted) || (arguments && !value_has(is, TEXT("mcp"))))
 		return 0;
 	if (koine_json_new(&j) != 0)
 		return -ENOMEM;

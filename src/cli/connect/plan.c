@@ -1,6 +1,5 @@
 #include "cli/connect/plan.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -86,12 +85,9 @@ static bool find_place(const struct plan *p, const struct agent_file *row, char 
 
 static int complain_of(struct plan *p, const struct plan_file *f, int r, const struct why *why)
 {
-	if (r < 0)
-		return out_of_memory();
-	if (p->quiet)
-		refuse(&p->why, why->code, "%s: %s", f->target.path, why->text);
-	else
-		complain("%s: %s. The file is unchanged", f->target.path, why->text);
+	if (r < 0 || !p->quiet)
+		return target_complain(&f->target, r, why);
+	refuse(&p->why, why->code, "%s: %s", f->target.path, why->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
@@ -115,24 +111,15 @@ static int add_edits(const struct plan *p, const struct words *w, struct plan_fi
 	return 0;
 }
 
-static bool is_nothing(struct text t)
-{
-	while (t.len > 0 && memchr(" \t\r\n{}", t.data[0], 6))
-		t = text_skip(t, 1);
-	return t.len == 0;
-}
-
-/* A gate that is there is brought up to date like the rest, and missed if a part of it is gone. */
-static bool has_gate(const struct plan_file *f)
+bool plan_file_has(const struct plan_file *f, const struct edit *edits, unsigned n, bool otherwise)
 {
 	struct text file = buf_text(&f->target.text);
 	CLEANUP(buf_donep) struct buf without;
 	int r;
 
 	buf_init(&without, EDIT_FILE_MAX);
-	r = edit_take(f->row->by, file, TEXT(""), f->edits + f->n_wanted, f->n_edits - f->n_wanted,
-		      &without, NULL);
-	return r == 0 && !text_equal(buf_text(&without), file);
+	r = edit_take(f->row->by, file, TEXT(""), edits, n, &without, NULL);
+	return r != 0 ? otherwise : !text_equal(buf_text(&without), file);
 }
 
 static bool mentions_hook(const struct plan_file *f)
@@ -142,18 +129,6 @@ static bool mentions_hook(const struct plan_file *f)
 			return true;
 	}
 	return false;
-}
-
-/* Whatever was there before. */
-static bool has_ours(const struct plan_file *f)
-{
-	CLEANUP(buf_donep) struct buf without;
-	int r;
-
-	buf_init(&without, EDIT_FILE_MAX);
-	r = edit_take(f->row->by, buf_text(&f->target.text), TEXT(""), f->edits, f->n_edits,
-		      &without, NULL);
-	return r != 0 || !text_equal(buf_text(&without), buf_text(&f->target.text));
 }
 
 /* Whether it is what koine connect makes of nothing, as it did before it left a note of that. */
@@ -228,7 +203,7 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 	int r;
 
 	buf_clear(&f->after);
-	f->has_ours = has_ours(f);
+	f->has_ours = plan_file_has(f, f->edits, f->n_edits, true);
 	r = p->undo ? edit_take(f->row->by, file, buf_text(&f->target.before), f->edits, f->n_edits,
 				&f->after, why)
 		    : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
@@ -236,7 +211,7 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 		return r;
 	f->changes = !text_equal(buf_text(&f->after), file);
 	f->removes = p->undo && f->changes && (!f->target.has_backup || f->target.was_made) &&
-		     is_nothing(buf_text(&f->after));
+		     text_trim(buf_text(&f->after), " \t\r\n{}").len == 0;
 	f->backs_up = !p->undo && needs_backup(p, f);
 	f->has_hooks = f->changes && mentions_hook(f);
 	return f->after.err;
@@ -257,7 +232,9 @@ static int plan_one(struct plan *p, const struct words *w, const char *path, con
 		r = add_edits(p, w, f, true);
 	if (r != 0)
 		return r;
-	if (p->gate || (!p->undo && has_gate(f)))
+	/* A gate that is there is brought up to date like the rest, and missed if a part of it is gone. */
+	if (p->gate ||
+	    (!p->undo && plan_file_has(f, f->edits + f->n_wanted, f->n_edits - f->n_wanted, false)))
 		f->n_wanted = f->n_edits;
 	r = plan_work_out(p, f, &why);
 	return r != 0 ? complain_of(p, f, r, &why) : 0;
@@ -312,6 +289,15 @@ bool plan_changes(const struct plan *p)
 	for (unsigned i = 0; i < p->n; i++)
 		changes |= p->files[i].changes;
 	return changes;
+}
+
+bool plan_has_ours(const struct plan *p)
+{
+	bool ours = false;
+
+	for (unsigned i = 0; i < p->n; i++)
+		ours |= p->files[i].has_ours;
+	return ours;
 }
 
 /* ---- carrying it out ---- */

@@ -162,6 +162,11 @@ int plan_make(const struct cli *cli, struct plan *p);
 void plan_done(struct plan *p);
 
 bool plan_changes(const struct plan *p);
+/* Whether something of ours is in its files now. */
+bool plan_has_ours(const struct plan *p);
+
+/* Whether any of these edits is in the file; `otherwise` if that cannot be told. */
+bool plan_file_has(const struct plan_file *f, const struct edit *edits, unsigned n, bool otherwise);
 
 /* Writes. 0 or an exit code, as above. */
 int plan_carry_out(struct plan *p);

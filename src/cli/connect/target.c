@@ -1,4 +1,6 @@
 #include "cli/connect/target.h"
+#include "cli/kit/cli.h"
+#include "cli/kit/print.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -300,4 +302,12 @@ int target_remove(const struct target *t, struct why *why)
 	if (r == 0 && unlink(t->real) != 0)
 		r = refuse_errno("cannot remove the file", why);
 	return r;
+}
+
+int target_complain(const struct target *t, int r, const struct why *why)
+{
+	if (r < 0)
+		return out_of_memory();
+	complain("%s: %s. The file is unchanged", t->path, why->text);
+	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }

@@ -38,3 +38,6 @@ int target_back_up(const struct target *t, struct why *why);
 /* Renames the backup to FILE.koine-backup.1, or the first number that is free. */
 int target_keep_backup(const struct target *t, struct why *why);
 int target_remove(const struct target *t, struct why *why);
+
+/* Says why it stays as it is. An exit code. */
+int target_complain(const struct target *t, int r, const struct why *why);

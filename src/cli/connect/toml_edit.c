@@ -4,7 +4,6 @@
  * quotes cannot be written: do not ask for one.
  */
 #include <ctype.h>
-#include <errno.h>
 
 #include <koine/koine.h>
 
@@ -333,13 +332,6 @@ static void drop_newline(struct text before, struct buf *out)
 		out->len--;
 }
 
-static bool is_blank(struct text t)
-{
-	while (t.len > 0 && memchr(" \t\r\n", t.data[0], 4))
-		t = text_skip(t, 1);
-	return t.len == 0;
-}
-
 /* The table and what is below it, without the tables of others between them. */
 static int whole_table(const struct toml_file *f, const struct table *t, struct buf *out)
 {
@@ -380,7 +372,7 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 			start = at;
 		gap = (struct text) {.data = f->text.data + at, .len = start - at};
 		/* Blank lines within the old table are a part of it. */
-		if (at == 0 || !comes_back || !is_blank(gap))
+		if (at == 0 || !comes_back || text_trim(gap, " \t\r\n").len > 0)
 			buf_add(out, gap.data, gap.len);
 		if (was.len > 0)
 			buf_add(out, was.data, was.len);

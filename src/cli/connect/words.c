@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "cli/child/child.h"
 #include "cli/connect/plan.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
@@ -103,13 +104,10 @@ static int check_path(const char *what, const char *path)
 
 static int find_program(char path[PATH_MAX])
 {
-	ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-
-	if (n <= 0) {
+	if (!program_of(0, path)) {
 		complain("cannot find the path of koine: /proc is not mounted");
 		return EX_OSERR;
 	}
-	path[n] = '\0';
 	if (!text_is(text_base_name(text_of(path)), "koine")) {
 		complain("the program must be named koine, not %s", path);
 		return EX_USAGE;

@@ -1,10 +1,8 @@
 /* koine status, daemon, backup, store and metrics. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -41,10 +39,8 @@ static void print_member(const char *before, const struct koine_value *v, const 
 {
 	struct text text = member_text(v, key);
 
-	if (!text.data)
-		return;
-	fputs(before, stdout);
-	print_text(stdout, text);
+	if (text.data)
+		PRINT(stdout, text_of(before), text);
 }
 
 static void print_daemon(const struct koine_value *status)
@@ -204,23 +200,12 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 	return print_listeners(cli, koine_value_get(status, "listeners"));
 }
 
-static int cmd_status(struct cli *cli)
-{
-	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r;
-
-	if (cli->n_args > 0) {
-		complain("status takes no arguments");
-		return EX_USAGE;
-	}
-	r = call_plain(cli, "daemon.status", NULL, &a);
-	return r != 0 ? r : call_print_result(cli, a, NULL, print_status);
-}
+#define STATUS .request = {"daemon.status", .print = print_status}
 
 const struct command status_commands[] = {
 	{"status", "", "Show the state of koined and its listeners",
-	 "Works only with koine's own socket, not with the socket of another dialect.\n",
-	 cmd_status, .examples = {"koine status", "koine status --json"}},
+	 "Works only with koine's own socket, not with the socket of another dialect.\n", NO_ARGS,
+	 STATUS, .examples = {"koine status", "koine status --json"}},
 	{NULL},
 };
 
@@ -232,14 +217,11 @@ static void print_line(const struct cli *cli, const struct koine_value *line)
 {
 	char shown[TIME_SHOWN];
 
-	if (cli->options.json) {
-		print_json_compact(stdout, line);
+	if (print_if_json(cli, line))
 		return;
-	}
 	format_time(koine_value_get(line, "time"), shown);
 	printf("%s  %-5.*s  ", shown, TEXT_ARGS(member_text(line, "level")));
-	print_text(stdout, member_text(line, "text"));
-	fputc('\n', stdout);
+	PRINT(stdout, member_text(line, "text"), TEXT("\n"));
 }
 
 /* Prints the lines after number *last, and advances it. */
@@ -301,7 +283,6 @@ static int cmd_log(struct cli *cli)
 /* ---- metrics ---- */
 
 struct metrics_options {
-	bool openmetrics;
 	const char *textfile; /* NULL: stdout */
 };
 
@@ -329,8 +310,7 @@ static int cmd_metrics(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *result;
 	struct text text;
-	int r = call_with(cli, "daemon.metrics", "format",
-			  o->openmetrics ? "openmetrics" : "prometheus", &a);
+	int r = request_send(cli, request_begin(cli, NULL), &a);
 
 	if (r != 0)
 		return r;
@@ -347,7 +327,7 @@ static int cmd_metrics(struct cli *cli)
 
 static const struct option metrics_options[] = {
 	{"--openmetrics", NULL, NULL, "use the OpenMetrics format instead of the Prometheus format",
-	 option_flag, OPTION_AT(struct metrics_options, openmetrics)},
+	 option_flag, .param = "format", .json = {"\"openmetrics\"", "\"prometheus\""}},
 	{"--textfile", NULL, "FILE", "write to FILE, replacing it atomically (mode 0644)",
 	 option_text, OPTION_AT(struct metrics_options, textfile)},
 	{NULL},
@@ -358,6 +338,7 @@ const struct command metrics_commands[] = {
 	 "Prints the same metrics as GET /metrics. Use --textfile with the textfile collector of "
 	 "Prometheus's node exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
+	 .request = {"daemon.metrics"},
 	 .examples = {"koine metrics",
 		      "koine metrics --textfile /var/lib/prometheus/node-exporter/koine.prom"}},
 	{NULL},
@@ -390,9 +371,7 @@ static int print_backup(const struct cli *cli, const struct koine_value *result)
 	bool fits;
 	int r = make_absolute(cli->args[0], path, &fits);
 
-	fputs("Store copied to ", stdout);
-	print_text(stdout, text_of(path));
-	fputc('\n', stdout);
+	PRINT(stdout, TEXT("Store copied to "), text_of(path), TEXT("\n"));
 	return r;
 }
 
@@ -494,19 +473,11 @@ static void print_reloaded(const struct koine_value *row)
 	FILE *out = member_is(row, "state", "invalid") ? stderr : stdout;
 	struct text reason = member_text(row, "reason");
 
-	print_text(out, member_text(row, "state"));
-	fputs(": ", out);
-	print_text(out, member_text(row, "key"));
-	if (member_number(row, "line") > 0) {
-		fputs(" (", out);
-		print_text(out, member_text(row, "file"));
-		fprintf(out, ":%lld)", (long long)member_number(row, "line"));
-	}
-	if (reason.len > 0) {
-		fputs(": ", out);
-		print_text(out, reason);
-	}
-	fputc('\n', out);
+	PRINT(out, member_text(row, "state"), TEXT(": "), member_text(row, "key"));
+	if (member_number(row, "line") > 0)
+		PRINT(out, TEXT(" ("), member_text(row, "file"), TEXT(":"),
+		      member_text(row, "line"), TEXT(")"));
+	PRINT(out, reason.len > 0 ? TEXT(": ") : TEXT(""), reason, TEXT("\n"));
 }
 
 static int cmd_reload(struct cli *cli)
@@ -592,7 +563,7 @@ static const struct command subs[] = {
 	 "If koined is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
-	 cmd_status, .examples = {"koine daemon status", "koine daemon status --json"}},
+	 NO_ARGS, STATUS, .examples = {"koine daemon status", "koine daemon status --json"}},
 	{"stop", "", "Stop koined and wait until it has exited",
 	 "With --drain, koined first waits for running tasks, sessions and commands of rules. "
 	 "--timeout limits the wait (default 60 s).\n",

@@ -32,25 +32,12 @@ static const char *const sockets[] = {"koined.socket", "koined-ash.socket", "koi
 enum { N_SOCKETS = sizeof(sockets) / sizeof(sockets[0]) };
 
 /* "ActiveState=active" */
-static bool says(struct text line, const char *name, const char *const *values)
+static bool says(struct text line, const char *name, const char *values)
 {
-	size_t n = strlen(name);
+	struct text key = {0};
 
-	if (!text_begins(line, text_of(name)) || line.len <= n || line.data[n] != '=')
-		return false;
-	line = text_skip(line, n + 1);
-	for (; *values; values++) {
-		if (text_is(line, *values))
-			return true;
-	}
-	return false;
+	return text_next(&line, '=', &key) && text_is(key, name) && text_among(line, values);
 }
-
-#define ANY_OF(...)                                                                                \
-	(const char *const[])                                                                      \
-	{                                                                                          \
-		__VA_ARGS__, NULL                                                                  \
-	}
 
 static void read_line(struct service *s, struct text line)
 {
@@ -58,9 +45,9 @@ static void read_line(struct service *s, struct text line)
 	char copy[64];
 
 	snprintf(copy, sizeof(copy), "%.*s", TEXT_ARGS(text_cut(line, sizeof(copy) - 1)));
-	s->there |= says(line, "LoadState", ANY_OF("loaded"));
-	s->active |= says(line, "ActiveState", ANY_OF("active", "activating", "reloading"));
-	s->enabled |= says(line, "UnitFileState", ANY_OF("enabled", "enabled-runtime"));
+	s->there |= says(line, "LoadState", "loaded");
+	s->active |= says(line, "ActiveState", "active|activating|reloading");
+	s->enabled |= says(line, "UnitFileState", "enabled|enabled-runtime");
 	if (sscanf(copy, "MainPID=%lld", &pid) == 1)
 		s->pid = pid;
 }
@@ -130,10 +117,8 @@ int service_print_log(int64_t lines)
 	if (child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, &out) != 0)
 		return EX_UNAVAILABLE;
 	rest = buf_text(&out);
-	while (rest.len > 0 && text_next(&rest, '\n', &line)) {
-		print_text(stdout, line);
-		putchar('\n');
-	}
+	while (text_next(&rest, '\n', &line))
+		PRINT(stdout, line, TEXT("\n"));
 	return 0;
 }
 

@@ -65,17 +65,6 @@ static off_t log_size(const char *path)
 	return stat(path, &st) == 0 ? st.st_size : 0;
 }
 
-/* The last lines, at most so many. */
-static struct text last_lines(struct text t, int64_t lines)
-{
-	size_t at = t.len;
-
-	at -= at > 0 && t.data[at - 1] == '\n';
-	while (at > 0 && !(t.data[at - 1] == '\n' && --lines <= 0))
-		at--;
-	return text_skip(t, at);
-}
-
 static void print_json_lines(struct text rest)
 {
 	struct text line;
@@ -103,7 +92,7 @@ bool background_print_log(const struct cli *cli, int64_t lines)
 		return false;
 	if (!cli->options.json)
 		fprintf(stderr, "koined is not running; last lines of %s:\n", path);
-	last = last_lines(buf_text(&text), lines);
+	last = text_tail(buf_text(&text), lines);
 	if (cli->options.json)
 		print_json_lines(last);
 	else
@@ -175,7 +164,7 @@ static int say_why(const char *log, off_t from, int status)
 	all = buf_text(&text);
 	if (from <= (off_t)all.len)
 		all = text_skip(all, (size_t)from);
-	print_lines(stderr, "  ", last_lines(all, LINES_OF_A_FAILURE));
+	print_lines(stderr, "  ", text_tail(all, LINES_OF_A_FAILURE));
 	return EX_UNAVAILABLE;
 }
 
@@ -578,17 +567,15 @@ static int restart_service(struct cli *cli, bool active)
 /* Whether this process runs the program that we would start. Its file may be a newer one by now. */
 static bool runs_koined(int64_t pid)
 {
-	char link[64], runs[PATH_MAX], found[PATH_MAX], real[PATH_MAX];
+	char runs[PATH_MAX], found[PATH_MAX], real[PATH_MAX];
 	struct text gone = TEXT(" (deleted)");
-	ssize_t n;
+	size_t n;
 
-	snprintf(link, sizeof(link), "/proc/%lld/exe", (long long)pid);
-	n = readlink(link, runs, sizeof(runs) - 1);
-	if (n <= 0)
+	if (pid <= 0 || !program_of(pid, runs))
 		return false;
-	runs[n] = '\0';
-	if ((size_t)n > gone.len && strcmp(runs + n - gone.len, gone.data) == 0)
-		runs[n - (ssize_t)gone.len] = '\0';
+	n = strlen(runs);
+	if (n > gone.len && strcmp(runs + n - gone.len, gone.data) == 0)
+		runs[n - gone.len] = '\0';
 	return koined_find(found) && realpath(found, real) && strcmp(real, runs) == 0;
 }
 

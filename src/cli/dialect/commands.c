@@ -41,8 +41,7 @@ static int ask_koined(struct places *p)
 	if (koined_dialects(program, LOOK_MS, &out, &p->doc))
 		return 0;
 	/* It has said what is wrong with the settings. */
-	print_text(stderr, text_without_newlines(buf_text(&out)));
-	fputc('\n', stderr);
+	PRINT(stderr, text_without_newlines(buf_text(&out)), TEXT("\n"));
 	return EX_CONFIG;
 }
 
@@ -86,11 +85,7 @@ static struct text places_config(const struct places *p)
 /* A dialect, as koined tells it; NULL: there is none. */
 static const struct koine_value *places_find(const struct places *p, const char *dialect)
 {
-	const struct koine_value *d = member_first(koine_doc_root(p->doc), "dialects");
-
-	while (d && !member_is(d, "name", dialect))
-		d = koine_value_next(d);
-	return d;
+	return member_find(member_first(koine_doc_root(p->doc), "dialects"), "name", dialect);
 }
 
 /* ---- one dialect ---- */
@@ -342,14 +337,6 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 
 /* ---- one dialect ---- */
 
-static int failed(const struct change *c, int r, const struct why *why)
-{
-	if (r < 0)
-		return out_of_memory();
-	complain("%s: %s. The file is unchanged", c->target.path, why->text);
-	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
-}
-
 static void take_over(struct change *c, struct buf *out)
 {
 	buf_done(&c->now);
@@ -378,7 +365,7 @@ static int put(struct change *c, const char *name, const char *value)
 	buf_init(&out, EDIT_FILE_MAX);
 	r = ini_put(buf_text(&c->now), key_of(name), value, &out, &why);
 	if (r != 0)
-		return failed(c, r, &why);
+		return target_complain(&c->target, r, &why);
 	if (!text_is(ini_get(buf_text(&out), key_of(name)), value)) {
 		complain("cannot write the setting %s = %s", name, value);
 		return EX_DATAERR;
@@ -425,7 +412,7 @@ static int disable_one(struct change *c, const char *name)
 	}
 	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
 	if (r != 0)
-		return failed(c, r, &why);
+		return target_complain(&c->target, r, &why);
 	if (undone && !text_is(ini_get(buf_text(&c->now), key_of(name)), "off"))
 		take_over(c, &out);
 	else if (places_listens(&c->places, d))
@@ -466,7 +453,7 @@ static int open_file(struct change *c)
 	find_base(path, base);
 	r = target_open(&c->target, path, base, &why);
 	if (r != 0)
-		return failed(c, r, &why);
+		return target_complain(&c->target, r, &why);
 	buf_add(&c->now, c->target.text.data, c->target.text.len);
 	return c->now.err != 0 ? out_of_memory() : 0;
 }
@@ -489,7 +476,7 @@ static int write_file(const struct change *c)
 	if (r == 0)
 		r = now.len == 0 ? target_remove(&c->target, &why)
 				 : target_write(&c->target, now, &why);
-	return r == 0 ? 0 : failed(c, r, &why);
+	return r == 0 ? 0 : target_complain(&c->target, r, &why);
 }
 
 static void say_written(const struct change *c)

@@ -91,8 +91,7 @@ void check_daemon(struct exam *e)
 void check_version(struct exam *e)
 {
 	struct text runs = member_text(e->status, "version");
-	char link[64];
-	char path[PATH_MAX] = "";
+	char path[PATH_MAX];
 
 	if (!text_is(runs, koine_version())) {
 		exam_find(e, MARK_BAD, "version mismatch: koined is %.*s, but koine is %s",
@@ -100,9 +99,7 @@ void check_version(struct exam *e)
 		exam_daemon_command(e, "restart");
 		return;
 	}
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)e->pid);
-	if (e->pid > 0 && readlink(link, path, sizeof(path) - 1) > 0 &&
-	    strstr(path, "/koined (deleted)")) {
+	if (e->pid > 0 && program_of(e->pid, path) && strstr(path, "/koined (deleted)")) {
 		exam_find(e, MARK_WARN, "koined was replaced on disk after it started");
 		exam_daemon_command(e, "restart");
 		return;
@@ -215,8 +212,8 @@ void check_sessions(struct exam *e)
 		return;
 	}
 	exam_find(e, MARK_BAD, "%s is in your PATH, but not in koined's", word);
-	exam_advise(e, "Add this to %s and restart koined: [session] program = %s",
-		    e->settings[0] ? e->settings : "koine.conf", own.program);
+	exam_advise(e, "Add this to %s and restart koined: [session] program = %s", e->file,
+		    own.program);
 }
 
 /* ---- its agents ---- */
@@ -228,7 +225,7 @@ static void find_agent(struct exam *e, const struct koine_value *agent)
 	exam_find(e, MARK_BAD, "%.*s does not respond: %.*s", TEXT_ARGS(name),
 		  TEXT_ARGS(member_text(agent, "text")));
 	exam_advise(e, "Check [agent %.*s] in %s, then run koine agents.", TEXT_ARGS(name),
-		    e->settings[0] ? e->settings : "koine.conf");
+		    e->file);
 }
 
 void check_agents(struct exam *e)
@@ -266,7 +263,6 @@ static void find_server(struct exam *e, const struct koine_value *server)
 	struct text name = member_text(server, "name");
 	struct text text = member_text(server, "text");
 	struct text url = member_text(server, "url");
-	const char *file = e->settings[0] ? e->settings : "koine.conf";
 
 	if (!member_is(server, "state", "unreachable")) {
 		exam_find(e, MARK_WARN, "koined is still connecting to %.*s at %.*s",
@@ -279,17 +275,17 @@ static void find_server(struct exam *e, const struct koine_value *server)
 		exam_advise(e,
 			    "Start %.*s at that address, or change url in [agent-server %.*s] of "
 			    "%s. Until then its requests are missing from the inbox.",
-			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), file);
+			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), e->file);
 	} else if (member_is(server, "fault", "password")) {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
 			  TEXT_ARGS(text));
 		exam_advise(e, "Set password_file or password_env in [agent-server %.*s] of %s.",
-			    TEXT_ARGS(name), file);
+			    TEXT_ARGS(name), e->file);
 	} else {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
 			  TEXT_ARGS(text));
 		exam_advise(e, "Check the program there, and url in [agent-server %.*s] of %s.",
-			    TEXT_ARGS(name), file);
+			    TEXT_ARGS(name), e->file);
 	}
 }
 
@@ -422,7 +418,7 @@ static void find_listener(struct exam *e, struct text line)
 	exam_find(e, has(line, "  NO: ") ? MARK_BAD : MARK_WARN, "%.*s", TEXT_ARGS(what));
 	exam_advise(
 		e, "Stop that program, or set %.*s in [listen] of %s to another address or to off.",
-		TEXT_ARGS(dialect), e->settings[0] ? e->settings : "koine.conf");
+		TEXT_ARGS(dialect), e->file);
 }
 
 /* koine's own socket has a row of its own, if it is the one that we look at. */
@@ -491,8 +487,7 @@ static void find_token(struct exam *e, struct text line)
 	if (path[0] && stat(path, &st) == 0 && (st.st_mode & 077))
 		exam_command(e, "chmod 600 %s", exam_word(path, word));
 	else
-		exam_advise(e, "Check token_file in %s.",
-			    e->settings[0] ? e->settings : "koine.conf");
+		exam_advise(e, "Check token_file in %s.", e->file);
 }
 
 void check_access(struct exam *e)

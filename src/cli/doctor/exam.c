@@ -37,22 +37,14 @@ void exam_find(struct exam *e, enum mark mark, const char *format, ...)
 	va_end(args);
 }
 
-static void fill(char *out, const char *format, va_list args)
-{
-	vsnprintf(out, MEND_MAX, format, args);
-}
-
 /* The path of the program that a shell would need; NULL if its name is enough. */
 static const char *path_of(const struct exam *e, const char *name, char path[PATH_MAX])
 {
 	const char *own = e->koined;
 	struct stat a, b;
 	struct probe found;
-	ssize_t n;
-
 	if (strcmp(name, "koine") == 0) {
-		n = readlink("/proc/self/exe", path, PATH_MAX - 1);
-		path[n > 0 ? n : 0] = '\0';
+		(void)program_of(0, path);
 		own = path;
 	}
 	if (!own[0] || stat(own, &a) != 0)
@@ -92,7 +84,7 @@ void exam_command(struct exam *e, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fill(line, format, args);
+	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	complete(e, line, e->findings[e->n - 1].command);
 }
@@ -102,7 +94,7 @@ void exam_advise(struct exam *e, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	fill(e->findings[e->n - 1].advice, format, args);
+	vsnprintf(e->findings[e->n - 1].advice, MEND_MAX, format, args);
 	va_end(args);
 }
 
@@ -142,16 +134,6 @@ const char *exam_word(const char *word, char out[WORD_MAX])
 	out[n++] = '\'';
 	out[n] = '\0';
 	return out;
-}
-
-void exam_socket_option(const struct exam *e, char out[WORD_MAX + 16])
-{
-	const char *path = e->cli->options.socket;
-	char word[WORD_MAX];
-
-	out[0] = '\0';
-	if (path)
-		snprintf(out, WORD_MAX + 16, " --socket %s", exam_word(path, word));
 }
 
 /* ---- what koined --check has said ---- */
@@ -249,13 +231,8 @@ static unsigned split(struct buf *b, char *words[WORDS_MAX], unsigned n)
 /* The file that runs, if it is koined and still there. */
 static bool is_koined(pid_t pid, char path[PATH_MAX])
 {
-	char link[64];
-	ssize_t n;
-
-	snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-	n = readlink(link, path, PATH_MAX - 1);
-	path[n > 0 ? n : 0] = '\0';
-	return text_is(text_base_name(text_of(path)), "koined") && access(path, X_OK) == 0;
+	return program_of(pid, path) && text_is(text_base_name(text_of(path)), "koined") &&
+	       access(path, X_OK) == 0;
 }
 
 static void note_settings(struct exam *e)
@@ -342,9 +319,7 @@ static void print_command(const struct cli *cli, const char *command)
 	if (!command[0])
 		return;
 	printf("%*sfix: ", INDENT, "");
-	print_style(cli, style_bold);
-	print_text(stdout, text_of(command));
-	print_plain(cli);
+	print_styled(cli, style_bold, text_of(command));
 	putchar('\n');
 }
 
@@ -456,6 +431,7 @@ static int cmd_doctor(struct cli *cli)
 	exam_ask_daemon(e);
 	answer = e->answer;
 	exam_ask_koined(e);
+	e->file = e->settings[0] ? e->settings : "koine.conf";
 	for (const struct check *c = checks; c->name; c++) {
 		e->check = c->name;
 		if (c->needs_daemon && !e->status)

@@ -55,6 +55,7 @@ struct exam {
 	int exit_code;           /* -1: it did not end by itself */
 	char koined[PATH_MAX];   /* ""; its program */
 	char settings[PATH_MAX]; /* the file that it reads; "": none */
+	const char *file;        /* the same, or what it would be called */
 
 	struct finding *findings;
 	unsigned n;
@@ -78,9 +79,6 @@ void exam_command(struct exam *e, const char *format, ...) __attribute__((format
 void exam_advise(struct exam *e, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* "start" or "restart". koine does not know how a koined elsewhere was started. */
 void exam_daemon_command(struct exam *e, const char *verb);
-
-/* " --socket 'PATH'" if one was given; for commands. */
-void exam_socket_option(const struct exam *e, char out[WORD_MAX + 16]);
 
 /* A word of a shell's line, quoted. */
 const char *exam_word(const char *word, char out[WORD_MAX]);

@@ -27,15 +27,6 @@ struct setting {
 	char where[512];   /* " for PROJECT", where a "*" stands for one of several; or "" */
 };
 
-static bool list_has(const struct koine_value *list, const char *word)
-{
-	const struct koine_value *v = koine_value_first(list);
-
-	while (v && !value_is(v, word))
-		v = koine_value_next(v);
-	return v != NULL;
-}
-
 /* A truth or a string as it is written, or a word in a list. */
 static bool has_value(const struct koine_value *v, struct setting *s)
 {
@@ -43,7 +34,7 @@ static bool has_value(const struct koine_value *v, struct setting *s)
 
 	s->is_list = koine_value_kind(v) == KOINE_ARRAY && koine_value_count(v) > 0;
 	if (s->is_list)
-		return list_has(v, s->value) != s->allows;
+		return value_has(v, text_of(s->value)) != s->allows;
 	if (koine_value_kind(v) == KOINE_ARRAY)
 		return strcmp(s->value, "[]") == 0;
 	raw.data = koine_value_raw(v, &raw.len);
@@ -217,11 +208,19 @@ static void on_program(void *arg, struct text program)
 		strcpy(s->gone, path);
 }
 
+static void advise_connect(struct exam *e, const struct agent *agent, const char *options)
+{
+	const char *socket = e->cli->options.socket;
+	char word[WORD_MAX];
+
+	exam_command(e, "koine connect %s%s%s%s", agent->name, options, socket ? " --socket " : "",
+		     socket ? exam_word(socket, word) : "");
+}
+
 static void find_files(struct exam *e, const struct plan *p, const struct started *s)
 {
 	const char *title = p->agent->title;
 	const char *file = p->files[0].target.path;
-	char socket[WORD_MAX + 16];
 
 	for (unsigned i = 0; i < p->n; i++) {
 		if (p->files[i].changes)
@@ -235,20 +234,17 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 		exam_find(e, MARK_BAD,
 			  "%s: koine's entry in %s differs from the one that koine connect writes",
 			  title, file);
-	exam_socket_option(e, socket);
-	exam_command(e, "koine connect %s%s", p->agent->name, socket);
+	advise_connect(e, p->agent, "");
 }
 
 /* Its agent is asked for the hash, which takes a moment. */
 static void find_trust(struct exam *e, const struct agent *agent)
 {
 	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
-	char socket[WORD_MAX + 16];
 
 	if (!p)
 		return;
 	*p = (struct plan) {.agent = agent, .quiet = true, .asks = true};
-	exam_socket_option(e, socket);
 	if (plan_make(e->cli, p) != 0 || p->trust != TRUST_GIVEN) {
 		exam_find(e, MARK_WARN, "%s does not report whether it trusts koine's hooks",
 			  agent->title);
@@ -257,7 +253,7 @@ static void find_trust(struct exam *e, const struct agent *agent)
 		exam_find(e, MARK_BAD,
 			  "%s does not run koine's hooks, because it does not trust them",
 			  agent->title);
-		exam_command(e, "koine connect %s%s", agent->name, socket);
+		advise_connect(e, agent, "");
 	} else {
 		exam_find(e, MARK_OK, "%s is connected and trusts koine's hooks", agent->title);
 	}
@@ -278,15 +274,6 @@ static void find_unreadable(struct exam *e, const struct plan *p)
 			    p->agent->title);
 }
 
-static bool has_ours(const struct plan *p)
-{
-	bool ours = false;
-
-	for (unsigned i = 0; i < p->n; i++)
-		ours |= p->files[i].has_ours;
-	return ours;
-}
-
 /* Whether its hooks go to koined's port: each of those has this header. */
 static bool posts(const struct plan *p)
 {
@@ -305,12 +292,10 @@ static bool posts(const struct plan *p)
 static void find_posts(struct exam *e, const struct agent *agent)
 {
 	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
-	char socket[WORD_MAX + 16];
 	struct door door;
 
 	if (!p)
 		return;
-	exam_socket_option(e, socket);
 	*p = (struct plan) {.agent = agent, .quiet = true, .door = &door};
 	if (!e->status) {
 		exam_find(e, MARK_SKIPPED, "%s sends its hooks to koined, which is not running",
@@ -318,18 +303,18 @@ static void find_posts(struct exam *e, const struct agent *agent)
 	} else if (door_find(e->cli, true, &door) != 0) {
 		exam_find(e, MARK_BAD, "%s sends its hooks to koined, which has no port for MCP",
 			  agent->title);
-		exam_command(e, "koine connect %s%s", agent->name, socket);
+		advise_connect(e, agent, "");
 	} else if (!door.held) {
 		exam_find(e, MARK_WARN,
 			  "%s sends its hooks to a port that no systemd socket unit reserves: "
 			  "another user can answer them while koined is not running",
 			  agent->title);
-		exam_command(e, "koine connect %s%s", agent->name, socket);
+		advise_connect(e, agent, "");
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
 		exam_find(e, MARK_BAD,
 			  "%s sends some hooks to the wrong address or with the wrong token",
 			  agent->title);
-		exam_command(e, "koine connect %s --http%s", agent->name, socket);
+		advise_connect(e, agent, " --http");
 	} else {
 		exam_find(e, MARK_OK, "%s is connected and sends its hooks to koined",
 			  agent->title);
@@ -366,7 +351,7 @@ static bool look_at(struct exam *e, const struct agent *agent, const char *own)
 	*p = (struct plan) {.agent = agent, .quiet = true};
 	if (plan_make(e->cli, p) != 0) {
 		find_unreadable(e, p);
-	} else if (!has_ours(p)) {
+	} else if (!plan_has_ours(p)) {
 		connected = false;
 	} else {
 		for (unsigned i = 0; i < p->n; i++)
@@ -390,11 +375,11 @@ static bool look_at(struct exam *e, const struct agent *agent, const char *own)
 
 void check_connected(struct exam *e)
 {
-	char own[PATH_MAX] = "";
+	char own[PATH_MAX];
 	unsigned n = 0;
 
-	if (!e->socket || readlink("/proc/self/exe", own, sizeof(own) - 1) <= 0 ||
-	    !text_is(text_base_name(text_of(own)), "koine") || !getenv("HOME")) {
+	if (!e->socket || !program_of(0, own) || !text_is(text_base_name(text_of(own)), "koine") ||
+	    !getenv("HOME")) {
 		exam_find(
 			e, MARK_SKIPPED,
 			"not checked: this requires a Unix socket, HOME and a program named koine");

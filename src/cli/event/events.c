@@ -358,13 +358,6 @@ static bool set_since(const struct option *o, void *member, const char *value)
 	return option_text(o, member, value) && start_read(value, &start);
 }
 
-static void options_init(void *own)
-{
-	struct event_options *o = own;
-
-	o->limit = -1;
-}
-
 #define AT(member) OPTION_AT(struct event_options, member)
 
 static const struct option options[] = {
@@ -380,7 +373,7 @@ static const struct option options[] = {
 	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
 	 .param = "project"},
 	{"--limit", "-n", "N", "show at most N events; default without --since: 20, or 10 with -f",
-	 option_number, AT(limit)},
+	 option_number, AT(limit), .usual = "-1"},
 	{NULL},
 };
 
@@ -389,7 +382,7 @@ const struct command event_commands[] = {
 	 "Without --since, the command shows the newest events. With -f, the command reconnects "
 	 "when koined restarts and continues without a gap. With --json every event is an object "
 	 "on one line; {\"gone\":N} replaces N deleted events.\n",
-	 cmd_events, NULL, options, sizeof(struct event_options), options_init,
+	 cmd_events, NULL, options, sizeof(struct event_options),
 	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
 	{NULL},
 };

@@ -173,10 +173,7 @@ int call_print_result(const struct cli *cli, const struct koine_answer *a, const
 
 	if (member)
 		result = koine_value_get(result, member);
-	if (!cli->options.json)
-		return print(cli, result);
-	print_json_compact(stdout, result);
-	return 0;
+	return print_if_json(cli, result) ? 0 : print(cli, result);
 }
 
 int call_print(struct cli *cli, const char *method, struct koine_json *params, const char *member,
@@ -191,26 +188,8 @@ int call_print(struct cli *cli, const char *method, struct koine_json *params, c
 void call_say(const struct cli *cli, const struct koine_answer *a, struct text name,
 	      const char *did)
 {
-	if (cli->options.json) {
-		print_json_compact(stdout, koine_answer_result(a));
-		return;
-	}
-	print_text(stdout, name);
-	printf(" %s\n", did);
-}
-
-int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg))
-{
-	int first = 0;
-	int r = talk_connect(cli);
-
-	if (r != 0)
-		return r;
-	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
-		r = one(cli, cli->args[i]);
-		first = first ? first : r;
-	}
-	return first;
+	if (!print_if_json(cli, koine_answer_result(a)))
+		PRINT(stdout, name, TEXT(" "), text_of(did), TEXT("\n"));
 }
 
 /* ---- the call that a command's row describes ---- */
@@ -333,10 +312,7 @@ static int print_result(const struct cli *cli, const struct request *q,
 	}
 	if (q->member)
 		result = koine_value_get(result, q->member);
-	if (!cli->options.json)
-		return print_for_people(cli, q, result);
-	print_json_compact(stdout, result);
-	return 0;
+	return print_if_json(cli, result) ? 0 : print_for_people(cli, q, result);
 }
 
 int request_print(const struct cli *cli, const struct koine_answer *a, const char *arg)
@@ -372,12 +348,23 @@ int request_run_as(struct cli *cli, const struct request *q, const char *arg)
 	return finish(cli, q, begin(q, arg), arg);
 }
 
-static int run_one(struct cli *cli, const char *arg)
+int request_run_each(struct cli *cli, const struct request *q)
 {
-	return request_run_as(cli, request_of(cli), arg);
+	int first = 0;
+	int r = talk_connect(cli);
+
+	if (r != 0)
+		return r;
+	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
+		r = request_run_as(cli, q, cli->args[i]);
+		first = first ? first : r;
+	}
+	return first;
 }
 
 int request_run(struct cli *cli)
 {
-	return cli->n_args > 0 ? call_each(cli, run_one) : run_one(cli, NULL);
+	const struct request *q = request_of(cli);
+
+	return cli->n_args > 0 ? request_run_each(cli, q) : request_run_as(cli, q, NULL);
 }

@@ -68,10 +68,6 @@ int call_print(struct cli *cli, const char *method, struct koine_json *params, c
 void call_say(const struct cli *cli, const struct koine_answer *a, struct text name,
 	      const char *did);
 
-/* Runs `one` for each argument. A failure does not stop it, unless the server is gone. Returns
- * the first exit code that is not 0. */
-int call_each(struct cli *cli, int (*one)(struct cli *cli, const char *arg));
-
 /* ---- requests ---- */
 
 /*
@@ -100,5 +96,7 @@ int request_finish(struct cli *cli, struct koine_json *params, const char *arg);
 /* Begins, sends and prints, once for each argument. */
 int request_run(struct cli *cli);
 
-/* The same for another request and one argument, or NULL. */
+/* The same for another request and one argument, or NULL; and for each argument. A failure does not stop
+	* it, unless the server is gone; the first exit code that is not 0 is returned. */
 int request_run_as(struct cli *cli, const struct request *q, const char *arg);
+int request_run_each(struct cli *cli, const struct request *q);

@@ -119,7 +119,6 @@ struct command {
 	const struct option *options;
 	/* Its options and those of its subs fill one struct of this size, which is cli->own. */
 	size_t own_size;
-	void (*own_init)(void *own);   /* sets defaults that are not 0; or NULL */
 	int (*begin)(struct cli *cli); /* runs before any of its subs; 0 or an exit code; or NULL */
 	/* Prints a hint after an error that the server answered; or NULL. */
 	void (*hint)(const struct cli *cli, const struct koine_answer *error);

@@ -134,9 +134,7 @@ void print_exact(FILE *out, struct text t)
 
 /* ---- texts ---- */
 
-typedef void (*read_fn)(struct glyph *g, const char *at, const char *end);
-
-static size_t columns_of(struct text t, read_fn read)
+size_t text_columns_by(struct text t, glyph_fn read)
 {
 	struct glyph g;
 	size_t columns = 0;
@@ -150,7 +148,7 @@ static size_t columns_of(struct text t, read_fn read)
 
 size_t text_columns(struct text t)
 {
-	return columns_of(t, glyph_read);
+	return text_columns_by(t, glyph_read);
 }
 
 unsigned terminal_columns(void)
@@ -166,7 +164,7 @@ unsigned terminal_columns(void)
 
 /* Prints the bytes from `from` to `to`, the marked ones bold. */
 static void print_part(FILE *out, const char *text, size_t from, size_t to, const char *marks,
-		       read_fn read)
+		       glyph_fn read)
 {
 	bool bold = false;
 	struct glyph g;
@@ -184,7 +182,7 @@ static void print_part(FILE *out, const char *text, size_t from, size_t to, cons
 }
 
 /* The byte after the last glyph that fits. */
-static size_t fitting(const char *text, size_t from, size_t len, size_t columns, read_fn read)
+static size_t fitting(const char *text, size_t from, size_t len, size_t columns, glyph_fn read)
 {
 	struct glyph g;
 	size_t used = 0;
@@ -199,22 +197,27 @@ static size_t fitting(const char *text, size_t from, size_t len, size_t columns,
 	return i;
 }
 
-size_t text_fitting(struct text t, size_t columns)
+size_t text_fitting_by(struct text t, size_t columns, glyph_fn read)
 {
-	return fitting(t.data, 0, t.len, columns, glyph_read);
+	return fitting(t.data, 0, t.len, columns, read);
 }
 
-static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns, read_fn read)
+size_t text_fitting(struct text t, size_t columns)
 {
-	size_t end = fitting(t.data, 0, t.len, columns, read);
+	return text_fitting_by(t, columns, glyph_read);
+}
+
+static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns, glyph_fn read)
+{
+	size_t end = text_fitting_by(t, columns, read);
 	bool whole = end == t.len;
 
 	if (!whole)
-		t.len = fitting(t.data, 0, t.len, columns > 0 ? columns - 1 : 0, read);
+		t.len = text_fitting_by(t, columns > 0 ? columns - 1 : 0, read);
 	print_part(out, t.data, 0, t.len, marks, read);
 	if (!whole && columns > 0)
 		fputs("…", out);
-	return columns_of(t, read) + (!whole && columns > 0);
+	return text_columns_by(t, read) + (!whole && columns > 0);
 }
 
 size_t print_fitting(FILE *out, struct text t, size_t columns)

@@ -37,11 +37,15 @@ void print_exact(FILE *out, struct text t);
 /* As much as fits on one line, and "…" if that is not all. Returns the columns used. */
 size_t print_fitting_exact(FILE *out, struct text t, size_t columns);
 
-/* Columns of the text on one line. */
+typedef void (*glyph_fn)(struct glyph *g, const char *at, const char *end);
+
+/* Columns of the text on one line, read by one of the two. */
 size_t text_columns(struct text t);
+size_t text_columns_by(struct text t, glyph_fn read);
 
 /* How many bytes of it fit into so many columns. */
 size_t text_fitting(struct text t, size_t columns);
+size_t text_fitting_by(struct text t, size_t columns, glyph_fn read);
 
 /* Columns of stdout's terminal: from COLUMNS or the terminal, otherwise 80. */
 unsigned terminal_columns(void);

@@ -17,8 +17,10 @@ struct table {
 	struct buf below;  /* struct below, in the order of their rows */
 	size_t widths[COLUMNS_MAX];
 	size_t n_cells;
-	size_t fit; /* columns of the terminal; 0: no limit */
-	bool wraps; /* wraps the last column where it does not fit; otherwise it is cut */
+	/* Columns of the terminal; 0: no limit. The last one, and if that is not enough those marked 'n',
+		* are narrowed. */
+	size_t fit;
+	bool wraps; /* what does not fit into the last column continues below it; otherwise it is cut */
 };
 
 /* Lines that are printed below a row. */
@@ -40,18 +42,13 @@ struct table *table_new(const char *align)
 	return t;
 }
 
-void table_free(struct table *t)
-{
-	if (!t)
-		return;
-	buf_done(&t->text);
-	buf_done(&t->below);
-	free(t);
-}
-
 void table_freep(struct table **t)
 {
-	table_free(*t);
+	if (!*t)
+		return;
+	buf_done(&(*t)->text);
+	buf_done(&(*t)->below);
+	free(*t);
 }
 
 /* A cell is one line, and must not steer the terminal. A byte before its text gives its colour:
@@ -84,9 +81,14 @@ void table_cell_str(struct table *t, const char *text)
 	table_cell(t, text_of(text));
 }
 
+static struct text shown_value(const struct koine_value *v)
+{
+	return koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v);
+}
+
 void table_cell_value(struct table *t, const struct koine_value *v)
 {
-	table_cell(t, koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v));
+	table_cell(t, shown_value(v));
 }
 
 void table_below(struct table *t, struct text lines, int64_t n_lost)
@@ -101,17 +103,6 @@ static void pad(FILE *out, size_t n)
 {
 	while (n-- > 0)
 		fputc(' ', out);
-}
-
-void table_fit(struct table *t, size_t columns)
-{
-	t->fit = columns;
-}
-
-void table_wrap(struct table *t, size_t columns)
-{
-	t->fit = columns;
-	t->wraps = true;
 }
 
 /* The width of everything before the last column. */
@@ -279,16 +270,18 @@ void cell_folder(const struct cell *c)
 
 /* ---- the list ---- */
 
-void list_say_hidden(int64_t shown, int64_t all)
+void list_say_hidden(const char *which, int64_t shown, int64_t all, bool more)
 {
 	/* It ends the list where both go to one file, too. */
 	fflush(stdout);
-	fputs(all < 0 ? "showing the first " : "", stderr);
+	if (all < 0)
+		fprintf(stderr, "showing the %s ", which);
 	print_count(stderr, shown);
-	fputs(all < 0 ? "" : " of ", stderr);
-	if (all >= 0)
+	if (all >= 0) {
+		fputs(" of ", stderr);
 		print_count(stderr, all);
-	fputs(" (-n N for more)\n", stderr);
+	}
+	fputs(more ? " (-n N for more)\n" : "\n", stderr);
 }
 
 static bool row_has(const struct column *c, const struct koine_value *row)
@@ -318,14 +311,25 @@ static bool is_shown(const struct column *c, const struct list *list, unsigned r
 	return !(c->if_any || c->if_given) || any_has(rows, c);
 }
 
+static struct text plain_cell(const struct column *c, const struct koine_value *row)
+{
+	if (c->truth[0])
+		return text_of(c->truth[member_flag(row, c->member)]);
+	return shown_value(koine_value_get(row, c->member));
+}
+
 static void add_row(const struct column *const *shown, struct cell *c)
 {
 	for (; *shown; shown++) {
+		struct text plain;
+
 		c->member = (*shown)->member;
-		if ((*shown)->cell)
+		if ((*shown)->cell) {
 			(*shown)->cell(c);
-		else
-			table_cell_value(c->table, koine_value_get(c->row, c->member));
+			continue;
+		}
+		plain = plain_cell(*shown, c->row);
+		table_cell_color(c->table, plain, color_of_word((*shown)->colors, plain));
 	}
 }
 
@@ -363,13 +367,12 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 				    member_number(cell.row, list->below_bytes) - list->below_kept);
 		cell.row = koine_value_next(cell.row);
 	}
-	if (cli->terminal && list->wraps)
-		table_wrap(t, room);
-	else if (cli->terminal && align[n - 1] != 'r')
-		table_fit(t, room);
+	t->wraps = cli->terminal && list->wraps;
+	if (cli->terminal && (list->wraps || align[n - 1] != 'r'))
+		t->fit = room;
 	r = table_print(t, stdout, cli->color);
 	if (r == 0 && list->says_more && cell.row)
-		list_say_hidden(list->most, -1);
+		list_say_hidden("first", list->most, -1, true);
 	return r;
 }
 

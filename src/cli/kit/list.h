@@ -27,6 +27,8 @@ struct column {
 	bool if_any;   /* shown only if one of the rows has it; 0 and false count as none */
 	bool if_given; /* the same, but 0 counts */
 	bool (*has)(const struct koine_value *row); /* says for if_any whether a row has it */
+	const char *truth[2];                       /* words for what is not true, and what is */
+	const struct word_color *colors;            /* of the words in it */
 };
 
 enum { LIST_COLUMNS_MAX = 14, SHORT_ID = 8, NAME_COLUMNS = 16 };
@@ -47,8 +49,8 @@ struct list {
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
 int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
 
-/* On stderr: "20 of 158 (-n N for more)", or "showing the first 20 ..." if all < 0. */
-void list_say_hidden(int64_t shown, int64_t all);
+/* On stderr: "20 of 158 (-n N for more)", or "showing the WHICH 20 ..." if all < 0. */
+void list_say_hidden(const char *which, int64_t shown, int64_t all, bool more);
 
 /* ---- cells ---- */
 
@@ -75,7 +77,6 @@ struct table;
 /* Columns whose letter in `align` is 'r' are right-aligned, and 'n' marks those that may be
  * narrowed. Errors stick, and table_print returns them. The caller keeps `align`. */
 struct table *table_new(const char *align);
-void table_free(struct table *t);
 void table_freep(struct table **t);
 
 /* Rows fill from left to right. */
@@ -88,12 +89,6 @@ void table_cell_value(struct table *t, const struct koine_value *v);
 /* Lines to print below the row that was begun last, and how many bytes before them were not kept; the text
  * must live as long as the table. */
 void table_below(struct table *t, struct text lines, int64_t n_lost);
-
-/* Narrows the last column so that the table has at most so many columns in all, and if that is
- * not enough, those marked 'n'. */
-void table_fit(struct table *t, size_t columns);
-/* The same, but what does not fit into the last column continues below it. */
-void table_wrap(struct table *t, size_t columns);
 
 /* In colour the first row is bold. 0, or EX_SOFTWARE when memory ran out. */
 int table_print(struct table *t, FILE *out, bool color);

@@ -8,6 +8,7 @@
 #include "cli/kit/command.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/options.h"
+#include "cli/kit/value.h"
 #include "cli/kit/print.h"
 
 /* ---- those of all ---- */
@@ -212,6 +213,18 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 	return invalid_value(o, value);
 }
 
+/* What members are if their options are not given. */
+static void set_usual(const struct cli *cli, const struct option *options)
+{
+	for (const struct option *o = options; o && o->name; o++) {
+		const char *value = o->env ? option_from_environment(o->env) : NULL;
+
+		value = value ? value : o->usual;
+		if (value && o->at > 0)
+			(void)o->set(o, (char *)cli->own + o->at - 1, value);
+	}
+}
+
 static int begin_own(struct cli *cli)
 {
 	const struct command *c = cli->command;
@@ -221,8 +234,7 @@ static int begin_own(struct cli *cli)
 	cli->own = calloc(1, c->own_size);
 	if (!cli->own)
 		return out_of_memory();
-	if (c->own_init)
-		c->own_init(cli->own);
+	set_usual(cli, c->options);
 	return 0;
 }
 
@@ -235,8 +247,10 @@ int options_take_word(struct cli *cli, char *word)
 		cli->command = command_find(cli->groups, NULL, word);
 		return begin_own(cli);
 	}
-	if (cli->n_args == 2 && cli->command && cli->command->subs)
+	if (cli->n_args == 2 && cli->command && cli->command->subs) {
 		cli->sub = command_find(cli->groups, cli->command, word);
+		set_usual(cli, cli->sub ? cli->sub->options : NULL);
+	}
 	return 0;
 }
 
@@ -382,17 +396,8 @@ bool option_name(const struct option *o, void *member, const char *value)
 
 bool option_choice(const struct option *o, void *member, const char *value)
 {
-	const char *choice = o->choices ? o->choices : o->value;
-	size_t len = strlen(value);
-
 	*(const char **)member = value;
-	while (choice) {
-		if (strcspn(choice, "|") == len && memcmp(choice, value, len) == 0)
-			return true;
-		choice = strchr(choice, '|');
-		choice = choice ? choice + 1 : NULL;
-	}
-	return false;
+	return text_among(text_of(value), o->choices ? o->choices : o->value);
 }
 
 bool option_read_int(const char *text, int64_t *ret_n)

@@ -24,7 +24,8 @@ struct option {
 	const char *implied; /* the value if none is given as --name=VALUE; NULL: it is needed */
 	enum completes completes; /* what the value is, where `value` does not say so */
 	const char *param;        /* the parameter that it fills; or NULL */
-	const char *usual;        /* what is sent if the option is not given; or NULL */
+	const char *usual;   /* what it is if it is not given, which need not be valid; or NULL */
+	const char *env;     /* a variable that says so; or NULL */
 	const char *json[2]; /* what a flag sends if it is given, and if not; NULL: true, nothing */
 };
 

@@ -70,16 +70,19 @@ void print_text(FILE *out, struct text t)
 	}
 }
 
+void print_texts(FILE *out, const struct text *texts, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		print_text(out, texts[i]);
+}
+
 void print_lines(FILE *out, const char *before, struct text t)
 {
 	struct text line;
 
-	while (t.len > 0 && text_next(&t, '\n', &line)) {
-		if (line.len == 0)
-			continue;
-		fputs(before, out);
-		print_text(out, line);
-		fputc('\n', out);
+	while (text_next(&t, '\n', &line)) {
+		if (line.len > 0)
+			PRINT(out, text_of(before), line, TEXT("\n"));
 	}
 }
 
@@ -139,7 +142,7 @@ const char *color_begin(enum color color)
 
 enum color color_of_word(const struct word_color *rows, struct text word)
 {
-	for (; rows->word; rows++) {
+	for (; rows && rows->word; rows++) {
 		if (text_is(word, rows->word))
 			return rows->color;
 	}
@@ -155,6 +158,13 @@ void print_style(const struct cli *cli, const char *begin)
 void print_plain(const struct cli *cli)
 {
 	print_style(cli, "\033[0m");
+}
+
+void print_styled(const struct cli *cli, const char *begin, struct text t)
+{
+	print_style(cli, begin);
+	print_text(stdout, t);
+	print_plain(cli);
 }
 
 /* ---- JSON ---- */
@@ -305,6 +315,13 @@ void print_json_compact(FILE *out, const struct koine_value *v)
 
 	write_value(&p, v);
 	fputc('\n', out);
+}
+
+bool print_if_json(const struct cli *cli, const struct koine_value *v)
+{
+	if (cli->options.json)
+		print_json_compact(stdout, v);
+	return cli->options.json;
 }
 
 void print_json_items(FILE *out, const struct koine_value *array, bool first)

@@ -14,6 +14,11 @@ int out_of_memory(void);
 
 /* Text from elsewhere: anything that could steer a terminal is shown as \xNN. */
 void print_text(FILE *out, struct text t);
+/* Several of them: PRINT(stdout, TEXT("group "), name, TEXT("\n")). */
+void print_texts(FILE *out, const struct text *texts, size_t n);
+#define PRINT(out, ...)                                                                            \
+	print_texts((out), (const struct text[]) {__VA_ARGS__},                                    \
+		    sizeof((const struct text[]) {__VA_ARGS__}) / sizeof(struct text))
 /* Each line of it that is not empty, with this before it. */
 void print_lines(FILE *out, const char *before, struct text t);
 
@@ -45,11 +50,15 @@ enum color color_of_word(const struct word_color *rows, struct text word);
  * all. */
 void print_style(const struct cli *cli, const char *begin);
 void print_plain(const struct cli *cli);
+/* A text in that style. */
+void print_styled(const struct cli *cli, const char *begin, struct text t);
 extern const char style_bold[];
 extern const char style_faint[];
 
 /* On one line, without spaces. */
 void print_json_compact(FILE *out, const struct koine_value *v);
+/* The same on stdout, if the options ask for it. */
+bool print_if_json(const struct cli *cli, const struct koine_value *v);
 /* The items of one page of an array, with commas; first: nothing of it was printed yet. */
 void print_json_items(FILE *out, const struct koine_value *array, bool first);
 

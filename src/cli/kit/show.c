@@ -92,8 +92,7 @@ void show_print(const struct cli *cli, const struct show_form *form,
 static void print_line(const struct show *s, const char *label, struct text text)
 {
 	show_label(s, label);
-	print_text(stdout, text);
-	fputc('\n', stdout);
+	PRINT(stdout, text, TEXT("\n"));
 }
 
 void show_text(const struct show *s, const struct show_row *row)
@@ -159,9 +158,6 @@ void show_long(const struct show *s, const struct show_row *row)
 {
 	struct text text = text_without_newlines(member_text(s->thing, row->member));
 
-	if (text.len == 0)
-		return;
-	printf("\n%s\n", row->label);
-	print_text(stdout, text);
-	fputc('\n', stdout);
+	if (text.len > 0)
+		PRINT(stdout, TEXT("\n"), text_of(row->label), TEXT("\n"), text, TEXT("\n"));
 }

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -261,20 +260,12 @@ static struct text sentence_of(struct text t)
 	return text_skip(t, type_length(t));
 }
 
-/* Prints to stderr why something failed, without the kind of error before it, which only
- * programs want. */
-static void talk_print_why(struct text error)
-{
-	print_text(stderr, sentence_of(error));
-}
-
+/* Without the kind of error before it, which only programs want. */
 void talk_print_reason(struct text error)
 {
 	error = text_without_newlines(error);
-	if (error.len > 0) {
-		fputs(": ", stderr);
-		talk_print_why(error);
-	}
+	if (error.len > 0)
+		PRINT(stderr, TEXT(": "), sentence_of(error));
 	fputc('\n', stderr);
 }
 
@@ -296,12 +287,10 @@ static void print_sentence(const char *method, const struct koine_answer *a)
 			 method);
 		return;
 	}
-	fputs("koine: ", stderr);
 	if (sentence.len > 0)
-		print_text(stderr, sentence);
+		PRINT(stderr, TEXT("koine: "), sentence, TEXT("\n"));
 	else
-		fprintf(stderr, "%s failed; see koine daemon log", method);
-	fputc('\n', stderr);
+		complain("%s failed; see koine daemon log", method);
 }
 
 void talk_print_error(const char *method, const struct koine_answer *a)
@@ -328,8 +317,7 @@ int talk_failed(const struct koine_client *c, const char *method, int result,
 		return koine_answer_error_code(answer) == CODE_STOPPING ? EX_UNAVAILABLE
 									: EXIT_ERROR_ANSWER;
 	}
-	fputs("koine: ", stderr);
-	print_text(stderr, text_of(koine_client_error(c)));
+	PRINT(stderr, TEXT("koine: "), text_of(koine_client_error(c)));
 	/* A Unix socket may refuse us, too; a token does not help there. */
 	if (result == -EACCES && strstr(koine_client_error(c), ": HTTP 40"))
 		fputs(" (--token-file FILE sends a token)", stderr);

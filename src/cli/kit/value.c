@@ -34,6 +34,15 @@ bool value_is(const struct koine_value *v, const char *text)
 	return t.data && text_is(t, text);
 }
 
+bool value_has(const struct koine_value *list, struct text word)
+{
+	const struct koine_value *v = koine_value_first(list);
+
+	while (v && !text_equal(text_of_value(v), word))
+		v = koine_value_next(v);
+	return v != NULL;
+}
+
 struct koine_doc *doc_of_value(const struct koine_value *v)
 {
 	struct koine_doc *doc = NULL;
@@ -89,6 +98,14 @@ const struct koine_value *member_first(const struct koine_value *v, const char *
 	return koine_value_first(koine_value_get(v, key));
 }
 
+const struct koine_value *member_find(const struct koine_value *first, const char *key,
+				      const char *text)
+{
+	while (first && !member_is(first, key, text))
+		first = koine_value_next(first);
+	return first;
+}
+
 void member_copy(const struct koine_value *v, const char *key, char *out, size_t size)
 {
 	struct text t = text_cut(member_text(v, key), size - 1);
@@ -111,6 +128,40 @@ bool text_begins(struct text t, struct text with)
 struct text text_skip(struct text t, size_t n)
 {
 	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
+}
+
+struct text text_trim(struct text t, const char *characters)
+{
+	size_t n = strlen(characters);
+
+	while (t.len > 0 && memchr(characters, t.data[0], n))
+		t = text_skip(t, 1);
+	while (t.len > 0 && memchr(characters, t.data[t.len - 1], n))
+		t.len--;
+	return t;
+}
+
+bool text_among(struct text t, const char *words)
+{
+	struct text rest = text_of(words);
+	struct text one;
+
+	while (text_next(&rest, '|', &one)) {
+		if (text_equal(one, t))
+			return true;
+	}
+	return false;
+}
+
+struct text text_tail(struct text t, int64_t n)
+{
+	size_t at = t.len;
+
+	/* The newline that ends the last line does not start another. */
+	at -= at > 0 && t.data[at - 1] == '\n';
+	while (at > 0 && !(t.data[at - 1] == '\n' && --n <= 0))
+		at--;
+	return text_skip(t, at);
 }
 
 struct text text_without_newlines(struct text t)

@@ -41,6 +41,8 @@ struct text text_of_value(const struct koine_value *v);
 struct text text_of_any(const struct koine_value *v);
 struct text text_of_key(const struct koine_value *v);
 bool value_is(const struct koine_value *v, const char *text);
+/* Whether the list has that word. */
+bool value_has(const struct koine_value *list, struct text word);
 /* Its JSON as a separate document, which outlives the answer. NULL: out of memory. */
 struct koine_doc *doc_of_value(const struct koine_value *v);
 
@@ -53,6 +55,9 @@ int64_t member_number(const struct koine_value *v, const char *key); /* 0 where 
 /* Milliseconds since 1970 of a time given as text; 0: none. */
 int64_t member_time(const struct koine_value *v, const char *key);
 const struct koine_value *member_first(const struct koine_value *v, const char *key);
+/* The first of these values that has that text as a member; NULL: none. */
+const struct koine_value *member_find(const struct koine_value *first, const char *key,
+				      const char *text);
 /* Copies it into a buffer, cut if that is too small; "" for none. */
 void member_copy(const struct koine_value *v, const char *key, char *out, size_t size);
 
@@ -62,6 +67,12 @@ struct text buf_text(const struct buf *b);
 bool text_begins(struct text t, struct text with);
 /* Without its first n bytes; it must have that many. */
 struct text text_skip(struct text t, size_t n);
+/* Without any of these characters at its begin and end. */
+struct text text_trim(struct text t, const char *characters);
+/* Whether it is one of "one|another". */
+bool text_among(struct text t, const char *words);
+/* Its last n lines, or all if there are no more; n is at least 1. */
+struct text text_tail(struct text t, int64_t n);
 /* Without trailing line ends. */
 struct text text_without_newlines(struct text t);
 /* What follows its last slash. */

@@ -93,14 +93,10 @@ static const char *own_option(const struct memory_options *o)
 /* Whether the command has methods that ash lacks. */
 static bool needs_koine(const struct cli *cli)
 {
-	static const char *const of_ash[] = {"search", "add", "list", "delete"};
 	const struct memory_options *o = cli->own;
 
-	for (size_t i = 0; cli->sub && i < sizeof(of_ash) / sizeof(of_ash[0]); i++) {
-		if (strcmp(cli->sub->name, of_ash[i]) == 0)
-			return o->purge;
-	}
-	return cli->sub != NULL;
+	return cli->sub &&
+	       (o->purge || !text_among(text_of(cli->sub->name), "search|add|list|delete"));
 }
 
 /* Finds the server, and what the project is called. 0, or an exit code after saying why not. */
@@ -168,17 +164,6 @@ struct koine_json *memory_id_params(const struct cli *cli, struct text id)
 
 #define AT(member) OPTION_AT(struct memory_options, member)
 
-/* Options that are not given come from the environment. */
-static void memory_options_init(void *own)
-{
-	struct memory_options *o = own;
-
-	o->user = option_from_environment("ASH_USER_ID");
-	o->chat = option_from_environment("ASH_CHAT_ID");
-	o->chat_type = option_from_environment("ASH_CHAT_TYPE");
-	o->source = "agent";
-}
-
 /* clang-format off */
 #define THIS_CHAT \
 	{"--this-chat", NULL, NULL, "show only memories from this chat", option_flag, AT(this_chat)}
@@ -193,12 +178,12 @@ static void memory_options_init(void *own)
 
 static const struct option memory_options[] = {
 	{"--user", NULL, "USER", "select the owner of the memories; default: ASH_USER_ID",
-	 option_name, AT(user)},
+	 option_name, AT(user), .env = "ASH_USER_ID"},
 	{"--chat", NULL, "CHAT", "include memories of this chat; default: ASH_CHAT_ID", option_name,
-	 AT(chat)},
+	 AT(chat), .env = "ASH_CHAT_ID"},
 	{"--chat-type", NULL, "TYPE",
 	 "set the type of the chat (private, group, ...); default: ASH_CHAT_TYPE", option_name,
-	 AT(chat_type)},
+	 AT(chat_type), .env = "ASH_CHAT_TYPE"},
 	{"--project", NULL, "DIR|NAME",
 	 "include the memories of a project; default: the project of this folder", option_word,
 	 AT(project), .implied = "."},
@@ -225,7 +210,7 @@ static const struct option add_options[] = {
 	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
 	 option_flag, AT(shared)},
 	{"--source", "-s", "SOURCE", "set the source of the memory; default: agent", option_text,
-	 AT(source)},
+	 AT(source), .usual = "agent"},
 	{"--category", NULL, "CATEGORY",
 	 "set the category: preference, decision, fact, entity or other", option_text,
 	 .param = "category", .choices = "preference|decision|fact|entity|other"},
@@ -292,6 +277,7 @@ static int need_text(const struct cli *cli, struct buf *all)
 	return EX_DATAERR;
 }
 
+/* The order of ash's own client. */
 static void add_limits(struct koine_json *j, const struct memory_options *o, int64_t usual)
 {
 	params_add_int(j, "limit", o->limit != 0 ? o->limit : usual);
@@ -549,8 +535,8 @@ static int cmd_delete(struct cli *cli)
 	j = params_new();
 	params_add_text(j, "memory_id", memory ? member_text(memory, "id") : id);
 	r = request_send(cli, j, &a);
-	if (r == 0 && cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
+	if (r == 0)
+		(void)print_if_json(cli, koine_answer_result(a));
 	return r != 0 ? r : print_deleted(cli, koine_answer_result(a), memory);
 }
 
@@ -676,8 +662,8 @@ const struct command memory_commands[] = {
 	 "its value as the context token.\n\n--project adds the memories of a project. A value "
 	 "that starts with '.' or '/' is a DIR; its project is named after the git remote or, "
 	 "without a remote, after the work tree or folder. Any other value is a NAME.\n",
-	 NULL, subs, memory_options, sizeof(struct memory_options), memory_options_init,
-	 memory_find_server, .completes = COMPLETES_MEMORY, .scope = memory_scope,
+	 NULL, subs, memory_options, sizeof(struct memory_options), memory_find_server,
+	 .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
 		      "koine memory search where does anna live"}},
 	{NULL},

@@ -40,9 +40,7 @@ static int send_content(void *arg, struct text content)
 
 	params_add_text(j, "content", content);
 	r = call_send(u->cli, u->method, j, &a);
-	if (r == 0 && u->cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else if (r == 0)
+	if (r == 0 && !print_if_json(u->cli, koine_answer_result(a)))
 		memory_say(stdout, "Memory changed", u->id);
 	return r;
 }
@@ -131,9 +129,7 @@ static void show(const struct koine_value *memory)
 {
 	fputc('\n', stdout);
 	print_wrapped(stdout, member_text(memory, "content"), NULL, terminal_columns(), 0, 0);
-	fputs("  from ", stdout);
-	print_text(stdout, member_text(memory, "origin"));
-	fputs(", ", stdout);
+	PRINT(stdout, TEXT("  from "), member_text(memory, "origin"), TEXT(", "));
 	memory_print_cut(stdout, member_text(memory, "created_at"), 10, 0);
 	fputc('\n', stdout);
 }
@@ -194,16 +190,11 @@ static int list(const struct koine_value *rows, int64_t limit)
 {
 	const struct koine_value *row = koine_value_first(rows);
 
-	for (int64_t i = 0; row && i < limit; i++, row = koine_value_next(row)) {
-		print_text(stdout, member_text(row, "id"));
-		fputc(' ', stdout);
-		print_text(stdout, member_text(row, "origin"));
-		fputs(": ", stdout);
-		print_text(stdout, member_text(row, "content"));
-		fputc('\n', stdout);
-	}
+	for (int64_t i = 0; row && i < limit; i++, row = koine_value_next(row))
+		PRINT(stdout, member_text(row, "id"), TEXT(" "), member_text(row, "origin"),
+		      TEXT(": "), member_text(row, "content"), TEXT("\n"));
 	if (row)
-		list_say_hidden(limit, -1);
+		list_say_hidden("first", limit, -1, true);
 	return 0;
 }
 
@@ -225,10 +216,8 @@ int cmd_memory_review(struct cli *cli)
 	r = request_send(cli, j, &a);
 	if (r != 0)
 		return r;
-	if (cli->options.json) {
-		print_json_compact(stdout, koine_answer_result(a));
+	if (print_if_json(cli, koine_answer_result(a)))
 		return 0;
-	}
 	if (o->list || !cli->terminal || !isatty(STDIN_FILENO))
 		return list(koine_answer_result(a), limit);
 	return review(cli, koine_answer_result(a), limit);
@@ -482,13 +471,7 @@ static struct text trimmed(const struct importer *m, struct text t)
 		t.data += 3;
 		t.len -= 3;
 	}
-	while (t.len > 0 && strchr(" \t\r", t.data[t.len - 1]) && t.data[t.len - 1])
-		t.len--;
-	while (t.len > 0 && strchr(" \t\r", t.data[0]) && t.data[0]) {
-		t.data++;
-		t.len--;
-	}
-	return t;
+	return text_trim(t, " \t\r");
 }
 
 static int check_line(const struct importer *m, struct text t)

@@ -265,12 +265,10 @@ static void print_hit_plain(const struct koine_value *hit, const char *marks)
 	struct text content = member_text(hit, "content");
 
 	printf("[%.2f] ", similarity_of(hit));
-	if (marks) {
+	if (marks)
 		print_wrapped(stdout, content, marks, SIZE_MAX, 0, 0);
-		return;
-	}
-	print_text(stdout, content);
-	fputc('\n', stdout);
+	else
+		PRINT(stdout, content, TEXT("\n"));
 }
 
 static void print_hit_row(const struct koine_value *hit, const char *marks, size_t columns)
@@ -287,9 +285,8 @@ static void print_hit_row(const struct koine_value *hit, const char *marks, size
 
 static void print_hits_title(const struct cli *cli, size_t columns)
 {
-	print_style(cli, style_bold);
-	fputs(columns < NARROW ? "SCORE  MEMORY" : "SCORE  ID        MEMORY", stdout);
-	print_plain(cli);
+	print_styled(cli, style_bold,
+		     columns < NARROW ? TEXT("SCORE  MEMORY") : TEXT("SCORE  ID        MEMORY"));
 	fputc('\n', stdout);
 }
 
@@ -340,19 +337,14 @@ static void print_list_plain(const struct koine_value *rows)
 		print_row_plain(row);
 }
 
-static int print_list_table(const struct cli *cli, const struct koine_value *rows)
-{
-	static const struct column columns[] = {
-		{"ID", "id", cell_short_id},
-		{"CREATED", "created_at", cell_time, 'l', NARROW},
-		{"EXPIRES", "expires_at", cell_time, 'l', MIDDLING, .if_any = true},
-		{"SOURCE", "source", NULL, 'l', MIDDLING},
-		{"MEMORY", "content"},
-		{NULL},
-	};
-
-	return list_print(cli, columns, rows);
-}
+static const struct column columns[] = {
+	{"ID", "id", cell_short_id},
+	{"CREATED", "created_at", cell_time, 'l', NARROW},
+	{"EXPIRES", "expires_at", cell_time, 'l', MIDDLING, .if_any = true},
+	{"SOURCE", "source", NULL, 'l', MIDDLING},
+	{"MEMORY", "content"},
+	{NULL},
+};
 
 int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 {
@@ -365,7 +357,7 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 		return 0;
 	}
 	if (cli->terminal)
-		r = print_list_table(cli, rows);
+		r = list_print(cli, columns, rows);
 	else
 		print_list_plain(rows);
 	if (memory_is_ash())
@@ -375,16 +367,8 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 
 void memory_say_hidden(int64_t shown, int64_t all)
 {
-	if (all >= 0 && all <= shown)
-		return;
-	fflush(stdout);
-	fputs(all < 0 ? "showing the newest " : "", stderr);
-	print_count(stderr, shown);
-	if (all >= 0) {
-		fputs(" of ", stderr);
-		print_count(stderr, all);
-	}
-	fputs(shown < MEMORY_LIST_MAX ? " (-n N for more)\n" : "\n", stderr);
+	if (all < 0 || all > shown)
+		list_say_hidden("newest", shown, all, shown < MEMORY_LIST_MAX);
 }
 
 /* ---- history ---- */
@@ -393,26 +377,17 @@ static void print_version_plain(const struct koine_value *row)
 {
 	struct text until = member_text(row, "valid_until");
 
-	print_text(stdout, member_text(row, "valid_from"));
-	fputc(' ', stdout);
-	print_text(stdout, until.data ? until : TEXT("now"));
-	fputc(' ', stdout);
-	print_text(stdout, member_text(row, "content"));
-	fputc('\n', stdout);
+	PRINT(stdout, member_text(row, "valid_from"), TEXT(" "), until.data ? until : TEXT("now"),
+	      TEXT(" "), member_text(row, "content"), TEXT("\n"));
 }
 
-static int print_versions(const struct cli *cli, const struct koine_value *rows)
-{
-	static const struct column columns[] = {
-		{"FROM", "valid_from", cell_time},
-		{"UNTIL", "valid_until", cell_time, 'l', NARROW, .if_any = true},
-		{"ID", "id", cell_short_id, 'l', MIDDLING},
-		{"MEMORY", "content"},
-		{NULL},
-	};
-
-	return list_print(cli, columns, rows);
-}
+static const struct column version_columns[] = {
+	{"FROM", "valid_from", cell_time},
+	{"UNTIL", "valid_until", cell_time, 'l', NARROW, .if_any = true},
+	{"ID", "id", cell_short_id, 'l', MIDDLING},
+	{"MEMORY", "content"},
+	{NULL},
+};
 
 int memory_print_history(const struct cli *cli, const struct koine_value *rows)
 {
@@ -421,7 +396,7 @@ int memory_print_history(const struct cli *cli, const struct koine_value *rows)
 	if (r != 0)
 		return r;
 	if (cli->terminal)
-		return print_versions(cli, rows);
+		return list_print(cli, version_columns, rows);
 	for (EACH(row, koine_value_first(rows)))
 		print_version_plain(row);
 	return 0;
@@ -457,12 +432,10 @@ static void show_content(const struct show *s, const struct show_row *row)
 	struct text content = member_text(s->thing, row->member);
 
 	fputc('\n', stdout);
-	if (s->cli->terminal) {
+	if (s->cli->terminal)
 		print_wrapped(stdout, content, NULL, terminal_columns(), 0, 0);
-		return;
-	}
-	print_text(stdout, content);
-	fputc('\n', stdout);
+	else
+		PRINT(stdout, content, TEXT("\n"));
 }
 
 int memory_print_one(const struct cli *cli, const struct koine_value *memory)

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -280,7 +278,7 @@ static int open_page(struct cli *cli, const struct page_options *o)
 
 /* ---- who was let in ---- */
 
-static int list_sessions(struct cli *cli)
+static int cmd_page(struct cli *cli)
 {
 	static const struct column columns[] = {
 		{"ID", "id", cell_short_id},
@@ -292,24 +290,12 @@ static int list_sessions(struct cli *cli)
 	};
 	static const struct request list = {"page.sessions", "sessions", .columns = columns,
 					    .none = "no signed-in browsers"};
-
-	return request_run_as(cli, &list, NULL);
-}
-
-static int end_session(struct cli *cli, const char *id)
-{
 	static const struct request end = {"page.end", .arg = "id", .did = "ended"};
-
-	return request_run_as(cli, &end, id);
-}
-
-static int cmd_page(struct cli *cli)
-{
 	const struct page_options *o = cli->own;
 
 	if (o->end)
-		return end_session(cli, o->end);
-	return o->sessions ? list_sessions(cli) : open_page(cli, o);
+		return request_run_as(cli, &end, o->end);
+	return o->sessions ? request_run_as(cli, &list, NULL) : open_page(cli, o);
 }
 
 #define AT(member) OPTION_AT(struct page_options, member)

@@ -108,23 +108,6 @@ void canvas_style(struct canvas *c, unsigned style)
 	c->terminal->style(c->color ? style : style & (STYLE_BOLD | STYLE_REVERSE));
 }
 
-/* The bytes that fit into so many columns, which are *ret_used. */
-static size_t fitting(const struct canvas *c, struct text t, unsigned columns, unsigned *ret_used)
-{
-	struct glyph g;
-	unsigned used = 0;
-	size_t i = 0;
-
-	for (; i < t.len; i += g.used) {
-		c->read(&g, t.data + i, t.data + t.len);
-		if (used + g.width > columns)
-			break;
-		used += g.width;
-	}
-	*ret_used = used;
-	return i;
-}
-
 static void put_all(struct canvas *c, struct text t)
 {
 	struct glyph g;
@@ -139,18 +122,14 @@ static void put_all(struct canvas *c, struct text t)
 static unsigned print_in(struct canvas *c, struct text t, unsigned columns)
 {
 	static const struct glyph mark = {.shown = "…", .len = 3, .width = 1};
-	unsigned used;
-	size_t n = fitting(c, t, columns, &used);
+	size_t n = text_fitting_by(t, columns, c->read);
+	bool cut = n < t.len && columns > 0;
 
-	if (n == t.len || columns == 0) {
-		t.len = n;
-		put_all(c, t);
-		return used;
-	}
-	t.len = fitting(c, t, columns - 1, &used);
+	t.len = cut ? text_fitting_by(t, columns - 1, c->read) : n;
 	put_all(c, t);
-	c->terminal->put(&mark);
-	return used + 1;
+	if (cut)
+		c->terminal->put(&mark);
+	return (unsigned)text_columns_by(t, c->read) + cut;
 }
 
 void canvas_print(struct canvas *c, struct text t)
@@ -179,6 +158,41 @@ void canvas_put(struct canvas *c, struct text t, unsigned width)
 	}
 	for (; used < most; used++)
 		c->terminal->put(&space);
+}
+
+/* ---- rows ---- */
+
+enum { ID_WIDTH = 9, STATE_WIDTH = 9, SPAN_WIDTH = 6 };
+
+bool rows_begin(struct rows *r)
+{
+	if (r->at >= r->end)
+		return false;
+	canvas_row(r->canvas, r->at++);
+	return true;
+}
+
+void rows_below(struct rows *r, struct text t)
+{
+	if (t.len == 0 || !rows_begin(r))
+		return;
+	canvas_put(r->canvas, TEXT(""), 3);
+	canvas_style(r->canvas, STYLE_COLOR(COLOR_GREY));
+	canvas_print(r->canvas, t);
+}
+
+bool rows_work(struct rows *r, const struct work *w)
+{
+	if (!rows_begin(r))
+		return false;
+	canvas_put(r->canvas, w->id, ID_WIDTH);
+	canvas_style(r->canvas, STYLE_COLOR(w->color));
+	canvas_put(r->canvas, w->state, STATE_WIDTH);
+	canvas_style(r->canvas, STYLE_PLAIN);
+	canvas_put(r->canvas, text_of(w->span), SPAN_WIDTH);
+	canvas_put(r->canvas, w->where, w->where_width);
+	canvas_print(r->canvas, w->title);
+	return true;
 }
 
 /* ---- the terminal ---- */

@@ -8,6 +8,7 @@
 #include <termios.h>
 
 #include "cli/kit/call.h"
+#include "cli/kit/print.h"
 #include "cli/kit/signals.h"
 #include "cli/screen/terminal.h"
 
@@ -42,7 +43,7 @@ struct canvas {
 	bool color;
 	bool cursor; /* set by whoever draws: it is shown after what was put last */
 	/* glyph_read_exact, or glyph_read */
-	void (*read)(struct glyph *g, const char *at, const char *end);
+	glyph_fn read;
 };
 
 /* Begins a row. They are drawn from the first downwards; some may be left out. */
@@ -57,6 +58,32 @@ void canvas_print_str(struct canvas *c, const char *text);
 
 /* The same in exactly so many columns, followed by a space. */
 void canvas_put(struct canvas *c, struct text t, unsigned width);
+
+/* Rows one below another: those before `end` may be used. */
+struct rows {
+	struct canvas *canvas;
+	unsigned at;
+	unsigned end;
+};
+
+/* False: there is no room. */
+bool rows_begin(struct rows *r);
+
+/* A line about the row before it, in grey; none if it is empty. */
+void rows_below(struct rows *r, struct text t);
+
+/* What is under way: "ID STATE TIME WHERE title". */
+struct work {
+	struct text id;
+	struct text state;
+	enum color color;
+	const char *span;
+	struct text where;
+	unsigned where_width; /* 0: it is left out */
+	struct text title;
+};
+
+bool rows_work(struct rows *r, const struct work *w);
 
 enum { LIVE_NEVER = 1 << 30 }; /* milliseconds */
 

@@ -67,9 +67,7 @@ static void print_members(const struct koine_value *first, const char *bar)
 {
 	putchar('{');
 	for (EACH(v, first)) {
-		fputs(v == first ? "\"" : ", \"", stdout);
-		print_text(stdout, text_of_key(v));
-		fputs("\": ", stdout);
+		PRINT(stdout, v == first ? TEXT("\"") : TEXT(", \""), text_of_key(v), TEXT("\": "));
 		print_schema(v, bar);
 	}
 	putchar('}');
@@ -105,18 +103,13 @@ static void print_param(const struct param *p, bool first)
 
 	if (first)
 		fputs("\n| parameter | type | default | |\n|---|---|---|---|\n", stdout);
-	fputs("| `", stdout);
-	print_text(stdout, p->name);
-	fputs("` | ", stdout);
+	PRINT(stdout, TEXT("| `"), p->name, TEXT("` | "));
 	print_schema(p->schema, "\\|");
 	fputs(" | ", stdout);
-	if (given) {
-		putchar('`');
-		print_text(stdout, text_of_any(given));
-		putchar('`');
-	} else {
+	if (given)
+		PRINT(stdout, TEXT("`"), text_of_any(given), TEXT("`"));
+	else
 		fputs(p->required ? "required" : "", stdout);
-	}
 	fputs(" | ", stdout);
 	print_prose(p->doc);
 	fputs(" |\n", stdout);
@@ -133,9 +126,7 @@ static void print_returned(const struct koine_value *schema)
 
 static void print_heading(const struct koine_value *row, const char *doc)
 {
-	fputs("\n### `", stdout);
-	print_text(stdout, member_text(row, "name"));
-	fputs("`\n\n", stdout);
+	PRINT(stdout, TEXT("\n### `"), member_text(row, "name"), TEXT("`\n\n"));
 	print_prose(member_text(row, doc));
 	putchar('\n');
 }
@@ -160,15 +151,6 @@ static void print_method(const struct koine_value *m)
 
 /* ---- MCP ---- */
 
-static bool requires(const struct koine_value *input, struct text name)
-{
-	const struct koine_value *v = member_first(input, "required");
-
-	while (v && !text_equal(text_of_value(v), name))
-		v = koine_value_next(v);
-	return v != NULL;
-}
-
 static void print_tool(const struct koine_value *tool)
 {
 	const struct koine_value *input = koine_value_get(tool, "inputSchema");
@@ -180,7 +162,7 @@ static void print_tool(const struct koine_value *tool)
 			.name = text_of_key(v),
 			.schema = v,
 			.doc = member_text(v, "description"),
-			.required = requires(input, text_of_key(v)),
+			.required = value_has(koine_value_get(input, "required"), text_of_key(v)),
 		};
 
 		print_param(&p, v == first);
@@ -226,11 +208,6 @@ static const struct koine_value *doc_line(const struct koine_value *v)
 	return summary ? summary : koine_value_get(v, "description");
 }
 
-static bool is_required(const struct koine_value *param)
-{
-	return member_flag(param, "required");
-}
-
 /* "content [tags] [limit]", after `at` columns of `columns`. */
 static void print_params(const struct koine_value *params, size_t at, size_t columns)
 {
@@ -244,9 +221,10 @@ static void print_params(const struct koine_value *params, size_t at, size_t col
 			printf("\n%*s", INDENT - 1, "");
 			at = INDENT + name.len + 2;
 		}
-		fputs(is_required(p) ? " " : " [", stdout);
-		print_text(stdout, name);
-		fputs(is_required(p) ? "" : "]", stdout);
+		if (member_flag(p, "required"))
+			PRINT(stdout, TEXT(" "), name);
+		else
+			PRINT(stdout, TEXT(" ["), name, TEXT("]"));
 	}
 }
 
@@ -264,9 +242,7 @@ static int list_methods(const struct cli *cli, const struct koine_value *methods
 	for (EACH(m, koine_value_first(methods))) {
 		struct text name = member_text(m, "name");
 
-		print_style(cli, style_bold);
-		print_text(stdout, name);
-		print_plain(cli);
+		print_styled(cli, style_bold, name);
 		print_params(koine_value_get(m, "params"), name.len, columns);
 		fputc('\n', stdout);
 		if (doc_line(m))
@@ -289,13 +265,8 @@ static const struct koine_value *find_method(const struct koine_value *methods, 
 			return m;
 		nearest_offer(&n, name);
 	}
-	fprintf(stderr, "koine: the server has no method '%s'", wanted);
-	if (n.name[0]) {
-		fputs("; did you mean '", stderr);
-		print_text(stderr, text_of(n.name));
-		fputs("'?", stderr);
-	}
-	fputc('\n', stderr);
+	complain("the server has no method '%s'%s%s%s", wanted, n.name[0] ? "; did you mean '" : "",
+		 n.name, n.name[0] ? "'?" : "");
 	return NULL;
 }
 
@@ -315,11 +286,6 @@ static void cell_default(const struct cell *c)
 	table_cell_value(c->table, koine_value_get(koine_value_get(c->row, c->member), "default"));
 }
 
-static void cell_required(const struct cell *c)
-{
-	table_cell_str(c->table, is_required(c->row) ? "required" : "optional");
-}
-
 static void cell_doc(const struct cell *c)
 {
 	if (doc_line(c->row))
@@ -331,16 +297,18 @@ static void cell_doc(const struct cell *c)
 static int show_method(const struct cli *cli, const struct koine_value *method)
 {
 	static const struct column columns[] = {
-		{"PARAMETER", "name"},           {"TYPE", "schema", cell_type},
-		{"", "required", cell_required}, {"DEFAULT", "schema", cell_default},
-		{"DESCRIPTION", NULL, cell_doc}, {NULL},
+		{"PARAMETER", "name"},
+		{"TYPE", "schema", cell_type},
+		{"", "required", .truth = {"optional", "required"}},
+		{"DEFAULT", "schema", cell_default},
+		{"DESCRIPTION", NULL, cell_doc},
+		{NULL},
 	};
 	const struct list list = {.columns = columns, .wraps = true};
 	const struct koine_value *params = koine_value_get(method, "params");
 
-	print_text(stdout, member_text(method, "name"));
-	fputs(doc_line(method) ? ": " : "", stdout);
-	print_text(stdout, text_of_value(doc_line(method)));
+	PRINT(stdout, member_text(method, "name"), doc_line(method) ? TEXT(": ") : TEXT(""),
+	      text_of_value(doc_line(method)));
 	if (koine_value_first(params)) {
 		fputs("\n\n", stdout);
 		return list_print_as(cli, &list, params);
@@ -364,10 +332,8 @@ static int show(struct cli *cli, const struct koine_value *doc)
 		if (!method)
 			return EXIT_ERROR_ANSWER;
 	}
-	if (cli->options.json) {
-		print_json_compact(stdout, method ? method : doc);
+	if (print_if_json(cli, method ? method : doc))
 		return EX_OK;
-	}
 	if (o->markdown)
 		return markdown_print(cli, methods);
 	return method ? show_method(cli, method) : list_methods(cli, methods);
@@ -522,10 +488,8 @@ static void print_pong(const struct cli *cli, const struct koine_value *result, 
 	struct text timestamp = member_text(result, "timestamp");
 
 	printf("%s responded in %.3f ms", cli->address, ms);
-	if (timestamp.data) {
-		fputs(", timestamp ", stdout);
-		print_text(stdout, timestamp);
-	}
+	if (timestamp.data)
+		PRINT(stdout, TEXT(", timestamp "), timestamp);
 	fputc('\n', stdout);
 }
 
@@ -540,9 +504,7 @@ static int cmd_ping(struct cli *cli)
 		return r;
 	begin = now_ms();
 	r = call_plain(cli, "ping", NULL, &a);
-	if (r == 0 && cli->options.json)
-		print_json_compact(stdout, koine_answer_result(a));
-	else if (r == 0)
+	if (r == 0 && !print_if_json(cli, koine_answer_result(a)))
 		print_pong(cli, koine_answer_result(a), now_ms() - begin);
 	return r;
 }

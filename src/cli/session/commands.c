@@ -104,13 +104,10 @@ static void say_launched(const struct cli *cli, const struct koine_value *launch
 	const struct session_options *o = cli->own;
 	FILE *out = o->follow ? stderr : stdout;
 
-	if (cli->options.json && !o->follow) {
+	if (cli->options.json && !o->follow)
 		print_json_compact(stdout, launched);
-	} else {
-		fputs(o->follow ? "koine: session " : "", out);
-		print_text(out, text_of(id));
-		fputc('\n', out);
-	}
+	else
+		PRINT(out, o->follow ? TEXT("koine: session ") : TEXT(""), text_of(id), TEXT("\n"));
 	fflush(out);
 }
 

@@ -269,8 +269,7 @@ static void end_with(struct viewer *v, const struct koine_value *session)
 	bool interrupted = member_is(session, "status", "interrupted");
 
 	v->follow.ended = true;
-	if (v->follow.cli->options.json)
-		print_json_compact(stdout, session);
+	(void)print_if_json(v->follow.cli, session);
 	fflush(stdout);
 	if (member_is(session, "status", "completed"))
 		return;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/cleanup.h"
+#include "cli/approval/approval.h"
 #include "cli/kit/call.h"
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
@@ -14,16 +15,16 @@
 
 enum { NARROW = 60 };
 
+static const struct word_color status_colors[] = {
+	{"starting", COLOR_BLUE},        {"running", COLOR_BLUE},
+	{"waiting_input", COLOR_YELLOW}, {"completing", COLOR_YELLOW},
+	{"completed", COLOR_GREEN},      {"failed", COLOR_RED},
+	{"interrupted", COLOR_GREY},     {NULL},
+};
+
 enum color session_color(const struct koine_value *session)
 {
-	static const struct word_color rows[] = {
-		{"starting", COLOR_BLUE},        {"running", COLOR_BLUE},
-		{"waiting_input", COLOR_YELLOW}, {"completing", COLOR_YELLOW},
-		{"completed", COLOR_GREEN},      {"failed", COLOR_RED},
-		{"interrupted", COLOR_GREY},     {NULL},
-	};
-
-	return color_of_word(rows, member_text(session, "status"));
+	return color_of_word(status_colors, member_text(session, "status"));
 }
 
 /* A summary is the beginning of the query; a terminal shows as much of the query as fits. */
@@ -50,11 +51,6 @@ static bool say_none(const struct cli *cli, const struct koine_value *sessions, 
 
 /* ---- a table ---- */
 
-static void cell_status(const struct cell *c)
-{
-	table_cell_color(c->table, member_text(c->row, c->member), session_color(c->row));
-}
-
 static void cell_cost(const struct cell *c)
 {
 	char shown[32] = "-";
@@ -79,7 +75,7 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 {
 	static const struct column columns[] = {
 		{"ID", "id", cell_short_id},
-		{"STATUS", "status", cell_status},
+		{"STATUS", "status", .colors = status_colors},
 		{"KIND", "kind", NULL, 'n', NARROW, true},
 		{"AGE", "active_at", cell_age, 'r'},
 		{"COST", "cost_usd", cell_cost, 'r', NARROW},
@@ -101,9 +97,8 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 static void show_status(const struct show *s, const struct show_row *row)
 {
 	show_label(s, row->label);
-	print_style(s->cli, color_begin(session_color(s->thing)));
-	print_text(stdout, member_text(s->thing, row->member));
-	print_plain(s->cli);
+	print_styled(s->cli, color_begin(session_color(s->thing)),
+		     member_text(s->thing, row->member));
 	puts(member_flag(s->thing, "archived") ? " (archived)" : "");
 }
 
@@ -319,9 +314,7 @@ int cmd_session_tree(struct cli *cli)
 		return r;
 	sessions = koine_value_get(koine_answer_result(a), "sessions");
 	wanted = member_text(koine_answer_result(one), "id");
-	if (cli->options.json)
-		print_json_compact(stdout, sessions);
-	else if (wanted.data || !say_none(cli, sessions, o->all))
+	if (!print_if_json(cli, sessions) && (wanted.data || !say_none(cli, sessions, o->all)))
 		r = print_tree(cli, sessions, wanted);
 	return r;
 }
@@ -361,8 +354,7 @@ static void print_asked(const struct cli *cli, struct text t)
 		size_t n = end ? (size_t)(end - t.data) : t.len;
 
 		print_style(cli, style_bold);
-		fputs("> ", stdout);
-		print_text(stdout, (struct text) {.data = t.data, .len = n});
+		PRINT(stdout, TEXT("> "), (struct text) {.data = t.data, .len = n});
 		print_plain(cli);
 		fputc('\n', stdout);
 		n += end != NULL;
@@ -375,12 +367,10 @@ static void print_message(const struct cli *cli, const struct koine_value *e)
 {
 	struct text content = without_end(member_text(e, "content"));
 
-	if (member_is(e, "role", "user")) {
+	if (member_is(e, "role", "user"))
 		print_asked(cli, content);
-		return;
-	}
-	print_text(stdout, content);
-	fputc('\n', stdout);
+	else
+		PRINT(stdout, content, TEXT("\n"));
 }
 
 /* A line that nobody needs to read. */
@@ -399,13 +389,10 @@ static void print_other(const struct cli *cli, const struct koine_value *e, cons
 
 	if (t.len == 0)
 		t = member_text(e, "subtype");
-	if (!is_full(cli)) {
+	if (is_full(cli))
+		PRINT(stdout, text_of(mark), TEXT(" "), without_end(t), TEXT("\n"));
+	else
 		print_aside(cli, mark, t);
-		return;
-	}
-	printf("%s ", mark);
-	print_text(stdout, without_end(t));
-	fputc('\n', stdout);
 }
 
 /* ---- tools ---- */
@@ -418,9 +405,7 @@ static void print_approval(const struct cli *cli, const struct koine_value *e)
 	if (status.len == 0 || text_is(status, "pending"))
 		return;
 	print_style(cli, color_begin(COLOR_YELLOW));
-	fputs(" (", stdout);
-	print_text(stdout, status);
-	fputs(")", stdout);
+	PRINT(stdout, TEXT(" ("), status, TEXT(")"));
 	print_plain(cli);
 }
 
@@ -484,8 +469,7 @@ static void print_result_of(const struct cli *cli, const struct koine_value *e)
 	char head[96];
 
 	if (is_full(cli)) {
-		print_text(stdout, without_end(t));
-		fputc('\n', stdout);
+		PRINT(stdout, without_end(t), TEXT("\n"));
 		return;
 	}
 	format_size(t.len, size, sizeof(size));
@@ -506,10 +490,8 @@ static void print_result_of(const struct cli *cli, const struct koine_value *e)
 
 void session_print_event(const struct cli *cli, const struct koine_value *e)
 {
-	if (cli->options.json) {
-		print_json_compact(stdout, e);
+	if (print_if_json(cli, e))
 		return;
-	}
 	if (member_is(e, "event_type", "tool_call"))
 		print_call(cli, e);
 	else if (member_is(e, "event_type", "tool_result"))
@@ -527,30 +509,19 @@ void session_print_event(const struct cli *cli, const struct koine_value *e)
 
 /* ---- approvals ---- */
 
-/* As `koine approvals` shows it. */
-static void print_short_id(const struct koine_value *approval)
-{
-	char id[SESSION_ID_MAX];
-	const char *bare = id;
-
-	member_copy(approval, "id", id, sizeof(id));
-	if (strncmp(id, "local-", 6) == 0)
-		bare += 6;
-	print_text(stdout, (struct text) {.data = bare, .len = strnlen(bare, SHORT_ID)});
-}
-
 static void print_question(const struct koine_value *approval, size_t columns)
 {
 	fputs(" asks: ", stdout);
 	(void)print_fitting_exact(stdout, member_text(koine_value_get(approval, "input"), "msg"),
 				  columns);
-	fputs("\n  to answer:  koine respond ", stdout);
-	print_short_id(approval);
-	fputs(" TEXT", stdout);
+	PRINT(stdout, TEXT("\n  to answer:  koine respond "), approval_short_id(approval, SHORT_ID),
+	      TEXT(" TEXT"));
 }
 
 void session_print_pending(const struct cli *cli, const struct koine_value *approval)
 {
+	struct text id = approval_short_id(approval, SHORT_ID);
+
 	if (cli->options.json)
 		return;
 	print_style(cli, color_begin(COLOR_YELLOW));
@@ -559,11 +530,8 @@ void session_print_pending(const struct cli *cli, const struct koine_value *appr
 	if (member_is(approval, "kind", "human_contact")) {
 		print_question(approval, 10 * room(cli));
 	} else {
-		fputs(" waits for approval: koine approve ", stdout);
-		print_short_id(approval);
-		fputs(", or koine deny ", stdout);
-		print_short_id(approval);
-		fputs(" --comment WHY", stdout);
+		PRINT(stdout, TEXT(" waits for approval: koine approve "), id,
+		      TEXT(", or koine deny "), id, TEXT(" --comment WHY"));
 	}
 	print_plain(cli);
 	fputc('\n', stdout);
@@ -580,9 +548,8 @@ void session_print_resolved(const struct cli *cli, const struct koine_value *dat
 	print_style(cli, color_begin(COLOR_YELLOW));
 	fputs("? ", stdout);
 	(void)print_fitting(stdout, member_text(data, "tool_name"), room(cli) / 2);
-	fputs(" was ", stdout);
-	print_text(stdout, member_text(data, "decision"));
-	fputs(by.len > 0 ? " by " : "", stdout);
+	PRINT(stdout, TEXT(" was "), member_text(data, "decision"),
+	      by.len > 0 ? TEXT(" by ") : TEXT(""));
 	(void)print_fitting(stdout, by, room(cli) / 2);
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]) && why.len == 0; i++)
 		why = member_text(data, reasons[i]);

@@ -361,16 +361,6 @@ static int cmd_retry(struct cli *cli)
 		"task.enqueue", .arg = "id", .did = "enqueued"                                     \
 	}
 
-static int stash_one(struct cli *cli, const char *typed)
-{
-	return request_run_as(cli, &(const struct request)STASH, typed);
-}
-
-static int enqueue_one(struct cli *cli, const char *typed)
-{
-	return request_run_as(cli, &(const struct request)ENQUEUE, typed);
-}
-
 /* Of a group, or all; single ones are stashed. */
 static int pause_all(struct cli *cli, const char *method, const char *did)
 {
@@ -405,7 +395,8 @@ static int cmd_pause(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	return cli->n_args > 0 ? call_each(cli, stash_one) : pause_all(cli, "task.pause", "paused");
+	return cli->n_args > 0 ? request_run_each(cli, &(const struct request)STASH)
+			       : pause_all(cli, "task.pause", "paused");
 }
 
 static int cmd_resume(struct cli *cli)
@@ -414,7 +405,7 @@ static int cmd_resume(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	return cli->n_args > 0 ? call_each(cli, enqueue_one)
+	return cli->n_args > 0 ? request_run_each(cli, &(const struct request)ENQUEUE)
 			       : pause_all(cli, "task.resume", "resumed");
 }
 
@@ -542,9 +533,8 @@ const struct command task_commands[] = {
 	{"task", "COMMAND [ARGUMENT]...", "Queue work for agents and follow it",
 	 "The project of a task is --project, KOINE_PROJECT, or the nearest parent folder with "
 	 ".aiwg; otherwise the task has no project.\n",
-	 NULL, subs, task_options, sizeof(struct task_options), NULL, task_find_project,
-	 task_print_hint, .completes = COMPLETES_TASK, .scope = task_scope,
-	 .read_arg = task_read_id,
+	 NULL, subs, task_options, sizeof(struct task_options), task_find_project, task_print_hint,
+	 .completes = COMPLETES_TASK, .scope = task_scope, .read_arg = task_read_id,
 	 .examples = {"koine task add fix the tests", "koine task list", "koine task log -f 3"}},
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
@@ -552,7 +542,7 @@ const struct command task_commands[] = {
 	 "in this folder, with the environment that koined sets for tasks and the variables of "
 	 "--env. koine prints the task id, which you can pass to `koine task log`, follow, wait "
 	 "and cancel. Agents cannot use this command.\n" EXITS,
-	 cmd_run, NULL, task_run_options, sizeof(struct task_options), NULL, task_find_project,
+	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_find_project,
 	 task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
 	 .completes = COMPLETES_TASK, .scope = task_scope, .request = {"task.run"},
 	 .examples = {"koine run make test", "koine run --follow -c \"make 2>&1 | tail -20\""}},

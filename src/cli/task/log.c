@@ -32,18 +32,12 @@ static void say_end(const struct cli *cli, const struct koine_value *end)
 {
 	struct text id = member_text(end, "id");
 
-	if (cli->options.json) {
-		print_json_compact(stdout, end);
+	if (print_if_json(cli, end) || member_is(end, "state", "completed"))
 		return;
-	}
-	if (member_is(end, "state", "completed"))
-		return;
-	fputs("koine: ", stderr);
-	print_text(stderr, id.data ? id : TEXT("it"));
-	if (member_is(end, "state", "skipped"))
-		fputs(" was skipped", stderr);
-	else
-		fputs(member_is(end, "state", "cancelled") ? " was cancelled" : " failed", stderr);
+	PRINT(stderr, TEXT("koine: "), id.data ? id : TEXT("it"),
+	      member_is(end, "state", "skipped")     ? TEXT(" was skipped")
+	      : member_is(end, "state", "cancelled") ? TEXT(" was cancelled")
+						     : TEXT(" failed"));
 	talk_print_reason(member_text(end, "error"));
 }
 
@@ -89,9 +83,7 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 
 	if (!text_is(name, "task.output"))
 		return;
-	if (o->cli->options.json)
-		print_json_compact(stdout, params);
-	else
+	if (!print_if_json(o->cli, params))
 		print_followed(o, member_text(params, "text"));
 	fflush(stdout);
 }
@@ -137,9 +129,7 @@ static int send_output(struct cli *cli, const char *typed, int64_t offset, int64
 
 static void print_piece(const struct cli *cli, const struct koine_value *piece, struct text text)
 {
-	if (cli->options.json)
-		print_json_compact(stdout, piece);
-	else
+	if (!print_if_json(cli, piece))
 		task_print_output(cli, text);
 }
 
@@ -166,21 +156,6 @@ static int print_all(struct cli *cli, const char *typed, int64_t *ret_next)
 	}
 }
 
-/* The last n lines; everything if there are no more than that. */
-static struct text tail_of(struct text text, int64_t n)
-{
-	size_t at = text.len;
-
-	/* The newline that ends the last line does not start another. */
-	if (at > 0 && text.data[at - 1] == '\n')
-		at--;
-	for (; at > 0; at--) {
-		if (text.data[at - 1] == '\n' && --n == 0)
-			break;
-	}
-	return text_skip(text, at);
-}
-
 /* Requests more and more of the end, until it contains enough lines. */
 static int print_tail(struct cli *cli, const char *typed, int64_t n, int64_t *ret_next)
 {
@@ -195,7 +170,7 @@ static int print_tail(struct cli *cli, const char *typed, int64_t n, int64_t *re
 			return r;
 		piece = koine_answer_result(a);
 		text = member_text(piece, "text");
-		tail = tail_of(text, n);
+		tail = text_tail(text, n);
 		*ret_next = member_number(piece, "next");
 		if (tail.len < text.len || member_number(piece, "offset") == 0 ||
 		    size == TAIL_MAX) {
@@ -412,12 +387,8 @@ static void say_added(const struct cli *cli, const struct koine_value *task, cha
 	FILE *out = o->follow ? stderr : stdout;
 
 	member_copy(task, "id", id, TASK_ID_MAX);
-	if (cli->options.json) {
-		print_json_compact(stdout, task);
-	} else {
-		print_text(out, text_of(id));
-		fputc('\n', out);
-	}
+	if (!print_if_json(cli, task))
+		PRINT(out, text_of(id), TEXT("\n"));
 	fflush(stdout);
 }
 

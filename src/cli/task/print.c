@@ -161,9 +161,7 @@ static void say_paused(const struct koine_value *found)
 	if (member_flag(found, "paused"))
 		fputs("all tasks are paused (resume: koine task resume)\n", stderr);
 	for (EACH(group, member_first(found, "paused_groups"))) {
-		fputs("group ", stderr);
-		print_text(stderr, text_of_value(group));
-		fputs(" is paused\n", stderr);
+		PRINT(stderr, TEXT("group "), text_of_value(group), TEXT(" is paused\n"));
 	}
 }
 
@@ -176,7 +174,7 @@ static void say_hidden(const struct task_options *o, const struct koine_value *f
 	bool exact = !o->group && !o->label && !skipped && strcmp(state, "failed") != 0;
 
 	if (member_number(found, "next") > 0)
-		list_say_hidden(shown, exact && all > shown ? all : -1);
+		list_say_hidden("first", shown, exact && all > shown ? all : -1, true);
 }
 
 int task_print_list(const struct cli *cli, const struct koine_value *found, bool last,
@@ -197,11 +195,6 @@ int task_print_list(const struct cli *cli, const struct koine_value *found, bool
 
 /* ---- counts ---- */
 
-static void cell_paused(const struct cell *c)
-{
-	table_cell_str(c->table, member_flag(c->row, c->member) ? "paused" : "");
-}
-
 const struct column task_group_columns[] = {
 	{"GROUP", "group"},
 	{"QUEUED", "queued", NULL, 'r'},
@@ -209,7 +202,7 @@ const struct column task_group_columns[] = {
 	{"COMPLETED", "completed", NULL, 'r'},
 	{"FAILED", "failed", NULL, 'r'},
 	{"CANCELLED", "cancelled", NULL, 'r'},
-	{"PAUSED", "paused", cell_paused, 'l', .if_any = true},
+	{"PAUSED", "paused", .truth = {"", "paused"}, .if_any = true},
 	{NULL},
 };
 
@@ -229,18 +222,12 @@ static void show_state(const struct show *s, const struct show_row *row)
 
 	task_span(s->thing, span);
 	show_label(s, row->label);
-	print_style(s->cli, color_begin(task_color(s->thing)));
-	print_text(stdout, task_state(s->thing));
-	print_plain(s->cli);
-	if (member_is(s->thing, "state", "skipped")) {
-		fputs(": ", stdout);
-		print_text(stdout, member_text(s->thing, "error"));
-	}
+	print_styled(s->cli, color_begin(task_color(s->thing)), task_state(s->thing));
+	if (member_is(s->thing, "state", "skipped"))
+		PRINT(stdout, TEXT(": "), member_text(s->thing, "error"));
 	task_waits(s->thing, waits);
-	if (waits[0]) {
-		fputs(": ", stdout);
-		print_text(stdout, text_of(waits));
-	}
+	if (waits[0])
+		PRINT(stdout, TEXT(": "), text_of(waits));
 	printf(span[0] == '-' ? "\n" : " (%s)\n", span);
 }
 

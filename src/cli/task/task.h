@@ -89,6 +89,13 @@ extern const struct show_form task_form;
 /* Prints what a task has printed. On a terminal only its colours take effect. */
 void task_print_output(const struct cli *cli, struct text output);
 
+/* ---- watch.c ---- */
+
+struct rows;
+
+/* Draws a task, and below it why it waits or what it printed last. False: there is no room. */
+bool task_draw(struct rows *r, const struct koine_value *task, struct text where, unsigned width);
+
 /* ---- the commands that have a file of their own ---- */
 
 int cmd_task_add(struct cli *cli);

@@ -7,7 +7,7 @@
 #include "cli/screen/live.h"
 #include "cli/task/task.h"
 
-enum { EVERY_MS = 1000, TASKS_MAX = 200, ENDED_MAX = 50 };
+enum { EVERY_MS = 1000, TASKS_MAX = 200, ENDED_MAX = 50, GROUP_WIDTH = 10 };
 
 /* The three requests. */
 enum part { RUNNING, QUEUED, NEWEST, N_PARTS };
@@ -26,8 +26,7 @@ struct watch {
 	bool stale;      /* something has changed since they were sent */
 	uint64_t next_ms;
 	/* of the current frame */
-	struct canvas *canvas;
-	unsigned row; /* the next */
+	struct rows rows;
 	unsigned n_hidden;
 };
 
@@ -113,19 +112,6 @@ static void on_told(void *arg, const struct koine_value *event)
 
 /* ---- drawing ---- */
 
-static bool begin_row(struct watch *w)
-{
-	if (w->row + 1 >= w->canvas->rows)
-		return false;
-	canvas_row(w->canvas, w->row++);
-	return true;
-}
-
-static void put(struct watch *w, struct text text, unsigned width)
-{
-	canvas_put(w->canvas, text, width);
-}
-
 static void draw_counts(struct watch *w)
 {
 	static const char *const states[] = {"running", "queued", "completed", "failed",
@@ -135,51 +121,46 @@ static void draw_counts(struct watch *w)
 	char line[160];
 	int n = 0;
 
-	if (!begin_row(w))
+	if (!rows_begin(&w->rows))
 		return;
 	for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
 		n += snprintf(line + n, sizeof(line) - (size_t)n, "%s%lld %s", i > 0 ? "  " : "",
 			      (long long)member_number(counts, states[i]), states[i]);
-	canvas_style(w->canvas, w->canvas->color ? STYLE_BOLD : STYLE_PLAIN);
-	canvas_print(w->canvas, (struct text) {.data = line, .len = (size_t)n});
-	(void)begin_row(w);
+	canvas_style(w->rows.canvas, w->rows.canvas->color ? STYLE_BOLD : STYLE_PLAIN);
+	canvas_print(w->rows.canvas, (struct text) {.data = line, .len = (size_t)n});
+	(void)rows_begin(&w->rows);
 }
 
-static void draw_below(struct watch *w, struct text text)
+bool task_draw(struct rows *r, const struct koine_value *task, struct text where, unsigned width)
 {
-	if (text.len == 0 || !begin_row(w))
-		return;
-	put(w, TEXT(""), 3);
-	canvas_style(w->canvas, STYLE_COLOR(COLOR_GREY));
-	canvas_print(w->canvas, text);
+	bool waits = member_is(task, "state", "queued");
+	char span[SPAN_SHOWN], reason[WAITS_SHOWN];
+	const struct work work = {
+		.id = member_text(task, "id"),
+		.state = task_state(task),
+		.color = task_color(task),
+		.span = span,
+		.where = where,
+		.where_width = width,
+		.title = member_text(task, "prompt"),
+	};
+
+	task_span(task, span);
+	if (waits)
+		duration_format(clock_utc_ms() - member_time(task, "created_at"), span);
+	if (!rows_work(r, &work))
+		return false;
+	task_waits(task, reason);
+	if (waits || member_is(task, "state", "running"))
+		rows_below(r, waits ? text_of(reason) : member_text(task, "last_line"));
+	return true;
 }
 
 static void draw_task(struct watch *w, const struct koine_value *task)
 {
-	bool waits = member_is(task, "state", "queued");
-	char span[SPAN_SHOWN];
-	char reason[WAITS_SHOWN];
+	struct text group = member_text(task, "group");
 
-	if (!begin_row(w)) {
-		w->n_hidden++;
-		return;
-	}
-	task_span(task, span);
-	if (waits)
-		duration_format(clock_utc_ms() - member_time(task, "created_at"), span);
-	put(w, member_text(task, "id"), 9);
-	canvas_style(w->canvas, STYLE_COLOR(task_color(task)));
-	put(w, task_state(task), 9);
-	canvas_style(w->canvas, STYLE_PLAIN);
-	put(w, text_of(span), 6);
-	put(w, member_text(task, "group"), member_text(task, "group").data ? 10 : 0);
-	put(w, member_text(task, "prompt"), w->canvas->room);
-	if (waits) {
-		task_waits(task, reason);
-		draw_below(w, text_of(reason));
-	} else if (member_is(task, "state", "running")) {
-		draw_below(w, member_text(task, "last_line"));
-	}
+	w->n_hidden += !task_draw(&w->rows, task, group, group.data ? GROUP_WIDTH : 0);
 }
 
 static bool has_ended(const struct koine_value *task)
@@ -216,14 +197,13 @@ static void draw(void *arg, struct canvas *c)
 	if (!w->parts[NEWEST].doc)
 		return;
 	c->read = glyph_read;
-	w->canvas = c;
-	w->row = 0;
+	w->rows = (struct rows) {.canvas = c, .end = c->rows - 1};
 	w->n_hidden = 0;
 	draw_counts(w);
 	for (int i = 0; i < N_PARTS; i++)
 		draw_part(w, (enum part)i);
 	if (is_empty(w))
-		draw_below(w, TEXT("no tasks"));
+		rows_below(&w->rows, TEXT("no tasks"));
 	canvas_row(c, c->rows - 1);
 	if (w->n_hidden > 0) {
 		snprintf(hidden, sizeof(hidden), "… and %u more  ", w->n_hidden);

@@ -10,23 +10,12 @@
 #include "cli/task/task.h"
 #include "cli/top/top.h"
 
-enum { HEAD_ROWS = 4, WIDE = 100, ID_WIDTH = 9, STATE_WIDTH = 9, SPAN_WIDTH = 6 };
+enum { HEAD_ROWS = 4, WIDE = 100 };
 
-/* Where drawing is: rows before `end` may be used. */
 struct page {
 	struct top *top;
-	struct canvas *canvas;
-	unsigned row;
-	unsigned end;
+	struct rows rows;
 };
-
-static bool begin_row(struct page *p)
-{
-	if (p->row >= p->end)
-		return false;
-	canvas_row(p->canvas, p->row++);
-	return true;
-}
 
 /* ---- the head ---- */
 
@@ -53,10 +42,10 @@ static void put_text(struct canvas *c, const char *before, struct text t)
 static void draw_daemon(struct page *p)
 {
 	const struct koine_value *status = koine_doc_root(p->top->answers[TOP_STATUS].doc);
-	struct canvas *c = p->canvas;
+	struct canvas *c = p->rows.canvas;
 	char span[SPAN_SHOWN];
 
-	if (!begin_row(p))
+	if (!rows_begin(&p->rows))
 		return;
 	canvas_style(c, c->color ? STYLE_BOLD : STYLE_PLAIN);
 	if (!p->top->live.here) {
@@ -77,14 +66,14 @@ static void draw_counts(struct page *p)
 		koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
 	const struct koine_value *memory = koine_doc_root(p->top->answers[TOP_MEMORY].doc);
 
-	if (!begin_row(p))
+	if (!rows_begin(&p->rows))
 		return;
-	put_words(p->canvas, "tasks %lld running, %lld queued",
+	put_words(p->rows.canvas, "tasks %lld running, %lld queued",
 		  (long long)member_number(tasks, "running"),
 		  (long long)member_number(tasks, "queued"));
-	put_words(p->canvas, "   sessions %lld running",
+	put_words(p->rows.canvas, "   sessions %lld running",
 		  (long long)member_number(status, "sessions_running"));
-	put_words(p->canvas, "   memories %lld", (long long)member_number(memory, "total"));
+	put_words(p->rows.canvas, "   memories %lld", (long long)member_number(memory, "total"));
 }
 
 static void put_rate(struct canvas *c, const char *before, double rate, const char *of)
@@ -99,12 +88,12 @@ static void draw_rates(struct page *p)
 {
 	const struct top *t = p->top;
 
-	if (!begin_row(p))
+	if (!rows_begin(&p->rows))
 		return;
-	put_rate(p->canvas, "rates ", top_calls_rate(t), "calls");
-	put_rate(p->canvas, ", ", top_tokens_rate(t), "tokens");
-	put_words(p->canvas, "   memory %.0f MB", t->now.resident / 1e6);
-	put_words(p->canvas, "   cost today %s$%.2f", t->cost_is_less ? "over " : "",
+	put_rate(p->rows.canvas, "rates ", top_calls_rate(t), "calls");
+	put_rate(p->rows.canvas, ", ", top_tokens_rate(t), "tokens");
+	put_words(p->rows.canvas, "   memory %.0f MB", t->now.resident / 1e6);
+	put_words(p->rows.canvas, "   cost today %s$%.2f", t->cost_is_less ? "over " : "",
 		  t->cost_today);
 }
 
@@ -112,86 +101,59 @@ static void draw_agents(struct page *p)
 {
 	const struct koine_value *a = koine_value_first(top_list(p->top, TOP_AGENTS, "agents"));
 
-	if (!begin_row(p))
+	if (!rows_begin(&p->rows))
 		return;
-	canvas_print_str(p->canvas, "agents");
-	for (; a && p->canvas->room > 1; a = koine_value_next(a)) {
-		put_text(p->canvas, " ", member_string(a, "name"));
-		canvas_print_str(p->canvas, member_flag(a, "default") ? " (default)" : "");
-		canvas_print_str(p->canvas, koine_value_next(a) ? "," : "");
+	canvas_print_str(p->rows.canvas, "agents");
+	for (; a && p->rows.canvas->room > 1; a = koine_value_next(a)) {
+		put_text(p->rows.canvas, " ", member_string(a, "name"));
+		canvas_print_str(p->rows.canvas, member_flag(a, "default") ? " (default)" : "");
+		canvas_print_str(p->rows.canvas, koine_value_next(a) ? "," : "");
 	}
 }
 
 /* ---- what runs ---- */
 
-static void draw_below(struct page *p, struct text t)
+/* The folder that it works for is shown where there is room. */
+static unsigned place_width(const struct page *p)
 {
-	if (t.len == 0 || !begin_row(p))
-		return;
-	canvas_put(p->canvas, TEXT(""), 3);
-	canvas_style(p->canvas, STYLE_COLOR(COLOR_GREY));
-	canvas_print(p->canvas, t);
-}
-
-static void put_state(struct canvas *c, struct text id, struct text state, enum color color)
-{
-	canvas_put(c, id, ID_WIDTH);
-	canvas_style(c, STYLE_COLOR(color));
-	canvas_put(c, state, STATE_WIDTH);
-	canvas_style(c, STYLE_PLAIN);
-}
-
-/* The folder that it works for, where there is room. */
-static void put_place(struct canvas *c, struct text folder)
-{
-	if (c->columns >= WIDE)
-		canvas_put(c, text_base_name(folder), NAME_COLUMNS);
+	return p->rows.canvas->columns >= WIDE ? NAME_COLUMNS : 0;
 }
 
 static bool draw_task(struct page *p, const struct koine_value *task)
 {
-	bool waits = member_is(task, "state", "queued");
-	char span[SPAN_SHOWN], reason[WAITS_SHOWN];
-
-	if (!begin_row(p))
-		return false;
-	task_span(task, span);
-	if (waits)
-		duration_format(clock_utc_ms() - member_time(task, "created_at"), span);
-	put_state(p->canvas, member_text(task, "id"), task_state(task), task_color(task));
-	canvas_put(p->canvas, text_of(span), SPAN_WIDTH);
-	put_place(p->canvas, member_string(task, "project"));
-	canvas_print(p->canvas, member_text(task, "prompt"));
-	task_waits(task, reason);
-	draw_below(p, waits ? text_of(reason) : member_text(task, "last_line"));
-	return true;
+	return task_draw(&p->rows, task, text_base_name(member_string(task, "project")),
+			 place_width(p));
 }
 
 static bool draw_session(struct page *p, const struct koine_value *session)
 {
 	const struct top_line *line = top_line_of(p->top, member_string(session, "id"));
 	bool waits = member_is(session, "status", "waiting_input");
+	struct work work = {
+		.id = text_cut(member_string(session, "id"), SHORT_ID),
+		.state = waits ? TEXT("waits") : member_string(session, "status"),
+		.color = session_color(session),
+		.where = text_base_name(member_string(session, "working_dir")),
+		.where_width = place_width(p),
+		.title = session_name(p->top->live.cli, session),
+	};
 	char span[SPAN_SHOWN];
 
-	if (!begin_row(p))
-		return false;
 	duration_format(clock_utc_ms() - member_time(session, "created_at"), span);
-	put_state(p->canvas, text_cut(member_string(session, "id"), SHORT_ID),
-		  waits ? TEXT("waits") : member_string(session, "status"), session_color(session));
-	canvas_put(p->canvas, text_of(span), SPAN_WIDTH);
-	put_place(p->canvas, member_string(session, "working_dir"));
-	canvas_print(p->canvas, session_name(p->top->live.cli, session));
+	work.span = span;
+	if (!rows_work(&p->rows, &work))
+		return false;
 	if (line)
-		draw_below(p, text_of(line->text));
+		rows_below(&p->rows, text_of(line->text));
 	return true;
 }
 
 static void draw_title(struct page *p, const char *title)
 {
-	if (!begin_row(p))
+	if (!rows_begin(&p->rows))
 		return;
-	canvas_style(p->canvas, p->canvas->color ? STYLE_BOLD : STYLE_PLAIN);
-	canvas_print_str(p->canvas, title);
+	canvas_style(p->rows.canvas, p->rows.canvas->color ? STYLE_BOLD : STYLE_PLAIN);
+	canvas_print_str(p->rows.canvas, title);
 }
 
 /* Draws as many as there is room for; returns how many there was none for. */
@@ -211,16 +173,16 @@ static size_t draw_items(struct page *p, const struct koine_value *items,
  * for draw_hidden. */
 static void begin_section(struct page *p, unsigned rows, unsigned wanted)
 {
-	p->end = p->row + (wanted > rows && rows > 0 ? rows - 1 : rows);
+	p->rows.end = p->rows.at + (wanted > rows && rows > 0 ? rows - 1 : rows);
 }
 
 static void draw_hidden(struct page *p, size_t hidden)
 {
 	if (hidden == 0)
 		return;
-	p->end++;
-	if (begin_row(p))
-		put_words(p->canvas, "… and %zu more", hidden);
+	p->rows.end++;
+	if (rows_begin(&p->rows))
+		put_words(p->rows.canvas, "… and %zu more", hidden);
 }
 
 static unsigned running_wanted(const struct top *t)
@@ -307,8 +269,8 @@ static void draw_lists(struct page *p, unsigned left)
 	unsigned most = left / 3 > 4 ? left / 3 : at_most(4, left);
 	unsigned inbox = at_most(waits, left > others + most ? left - others : most);
 
-	inbox_draw_list(&p->top->inbox, p->canvas, p->row, inbox);
-	p->row += inbox + 1;
+	inbox_draw_list(&p->top->inbox, p->rows.canvas, p->rows.at, inbox);
+	p->rows.at += inbox + 1;
 	left -= at_most(left, inbox + 1);
 	if (queue == 0 || left < queue + 2) {
 		draw_running(p, left);
@@ -316,27 +278,25 @@ static void draw_lists(struct page *p, unsigned left)
 	}
 	runs = at_most(runs, left - queue - 1);
 	draw_running(p, runs);
-	p->row++;
+	p->rows.at++;
 	draw_queue(p, at_most(queued, left - runs - 1));
 }
 
 void top_draw(void *arg, struct canvas *c)
 {
-	struct page p = {.top = arg, .canvas = c, .end = c->rows - 1};
+	struct page p = {.top = arg, .rows = {.canvas = c, .end = c->rows - 1}};
 	struct top *t = arg;
 
-	if (inbox_is_viewing(&t->inbox)) {
-		inbox_draw_view(&t->inbox, c);
-	} else if (c->rows < HEAD_ROWS + 6) {
-		/* What can be answered is worth more than what can be read. */
-		inbox_draw_list(&t->inbox, c, 0, c->rows > 2 ? c->rows - 1 : 1);
-	} else {
-		draw_daemon(&p);
-		draw_counts(&p);
-		draw_rates(&p);
-		draw_agents(&p);
-		p.row++;
-		draw_lists(&p, c->rows - 1 - p.row);
+	/* What can be answered is worth more than what can be read. */
+	if (inbox_is_viewing(&t->inbox) || c->rows < HEAD_ROWS + 6) {
+		inbox_draw(&t->inbox, c);
+		return;
 	}
+	draw_daemon(&p);
+	draw_counts(&p);
+	draw_rates(&p);
+	draw_agents(&p);
+	p.rows.at++;
+	draw_lists(&p, c->rows - 1 - p.rows.at);
 	inbox_draw_foot(&t->inbox, c);
 }

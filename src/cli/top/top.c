@@ -156,7 +156,7 @@ static void add_sample(struct text line, struct text family, double *sum)
 /* Reads what daemon.metrics answered. */
 static void top_count(struct top *t, const struct koine_value *result)
 {
-	struct text all = member_string(result, "text");
+	struct text line, all = member_string(result, "text");
 	struct top_figures f = {.at_ms = clock_steady_ms(), .own_calls = t->calls_asked};
 	const struct {
 		struct text family;
@@ -167,14 +167,9 @@ static void top_count(struct top *t, const struct koine_value *result)
 		{TEXT("koine_process_resident_memory_bytes"), &f.resident},
 	};
 
-	while (all.len > 0) {
-		const char *end = memchr(all.data, '\n', all.len);
-		struct text line = {.data = all.data,
-				    .len = end ? (size_t)(end - all.data) : all.len};
-
+	while (text_next(&all, '\n', &line)) {
 		for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
 			add_sample(line, families[i].family, families[i].sum);
-		all = text_skip(all, line.len + (end != NULL));
 	}
 	t->before = t->now;
 	t->now = f;
@@ -234,61 +229,47 @@ enum { TODAY_MAX = 1000, SECOND = 1000 };
 
 /* ---- the parts ---- */
 
-static void names_params(struct koine_json *j)
-{
-	params_add_bool(j, "names", true);
-}
-
-static void running_params(struct koine_json *j)
-{
-	params_add(j, "state", "running");
-	params_add_bool(j, "lines", true);
-	params_add_int(j, "limit", TOP_LIST_MAX);
-}
-
-static void queued_params(struct koine_json *j)
-{
-	params_add(j, "state", "queued");
-	params_add_int(j, "limit", TOP_LIST_MAX);
-}
-
-static void sessions_params(struct koine_json *j)
-{
-	params_add(j, "status", "running");
-	params_add_int(j, "limit", TOP_LIST_MAX);
-}
-
-static void waiting_params(struct koine_json *j)
-{
-	params_add(j, "status", "waiting_input");
-	params_add_int(j, "limit", TOP_LIST_MAX);
-}
-
-static void today_params(struct koine_json *j)
-{
-	params_add(j, "archived", "any");
-	params_add_int(j, "limit", TODAY_MAX);
-}
-
 static const struct part_row {
 	const char *method;
-	void (*params)(struct koine_json *j); /* NULL: none */
+	const char *with[2][2]; /* parameters, and their JSON */
+	int limit;              /* the same; 0: none */
 	/* Those whose type begins so change it; NULL: none does. */
 	const char *events;
 	const char *other_events;
 	int least_ms; /* between two requests */
 	int most_ms;  /* the same, if nothing is told; 0: it stays */
 } rows[N_TOP_PARTS] = {
-	[TOP_STATUS] = {"daemon.status", NULL, NULL, NULL, SECOND, 2 * SECOND},
-	[TOP_FIGURES] = {"daemon.metrics", NULL, NULL, NULL, SECOND, 5 * SECOND},
-	[TOP_AGENTS] = {"chat.agents", names_params, NULL, NULL, SECOND, 60 * SECOND},
-	[TOP_MEMORY] = {"memory.stats", NULL, "memory.", NULL, 2 * SECOND, 0},
-	[TOP_RUNNING] = {"task.find", running_params, "task.", NULL, SECOND, 0},
-	[TOP_QUEUED] = {"task.find", queued_params, "task.", NULL, SECOND, 0},
-	[TOP_SESSIONS] = {"session.list", sessions_params, "session.status", "agent.", SECOND, 0},
-	[TOP_WAITING] = {"session.list", waiting_params, "session.status", "agent.", SECOND, 0},
+	[TOP_STATUS] = {"daemon.status", .least_ms = SECOND, .most_ms = 2 * SECOND},
+	[TOP_FIGURES] = {"daemon.metrics", .least_ms = SECOND, .most_ms = 5 * SECOND},
+	[TOP_AGENTS] = {"chat.agents", {{"names", "true"}}, 0, NULL, NULL, SECOND, 60 * SECOND},
+	[TOP_MEMORY] = {"memory.stats", .events = "memory.", .least_ms = 2 * SECOND},
+	[TOP_RUNNING] = {"task.find",
+			 {{"state", "\"running\""}, {"lines", "true"}},
+			 TOP_LIST_MAX,
+			 "task.",
+			 NULL,
+			 SECOND},
+	[TOP_QUEUED] =
+		{"task.find", {{"state", "\"queued\""}}, TOP_LIST_MAX, "task.", NULL, SECOND},
+	[TOP_SESSIONS] = {"session.list",
+			  {{"status", "\"running\""}},
+			  TOP_LIST_MAX,
+			  "session.status",
+			  "agent.",
+			  SECOND},
+	[TOP_WAITING] = {"session.list",
+			 {{"status", "\"waiting_input\""}},
+			 TOP_LIST_MAX,
+			 "session.status",
+			 "agent.",
+			 SECOND},
 	/* Also at midnight. */
-	[TOP_TODAY] = {"session.list", today_params, "session.status", NULL, 30 * SECOND,
+	[TOP_TODAY] = {"session.list",
+		       {{"archived", "\"any\""}},
+		       TODAY_MAX,
+		       "session.status",
+		       NULL,
+		       30 * SECOND,
 		       600 * SECOND},
 };
 
@@ -356,8 +337,10 @@ static bool ask_part(struct top *t, enum top_part part, uint64_t now)
 	struct top_answer *a = &t->answers[part];
 	struct koine_json *j = params_new();
 
-	if (rows[part].params)
-		rows[part].params(j);
+	for (int i = 0; i < 2; i++)
+		params_add_raw(j, rows[part].with[i][0], text_of(rows[part].with[i][1]));
+	if (rows[part].limit > 0)
+		params_add_int(j, "limit", rows[part].limit);
 	a->stale = false;
 	a->open = true;
 	a->asked_ms = now;
@@ -373,7 +356,7 @@ static int ask(void *arg)
 	uint64_t now = clock_steady_ms();
 	uint64_t next = now + LIVE_NEVER;
 
-	inbox_ask(&t->inbox);
+	(void)inbox_ask(&t->inbox);
 	for (int i = 0; i < N_TOP_PARTS && t->live.here; i++) {
 		if (due_ms(t, (enum top_part)i) <= now && !ask_part(t, (enum top_part)i, now))
 			break;
