@@ -13,21 +13,25 @@
 
 enum { ANSWER_MAX = 1 << 20 }; /* bytes; a comment is much shorter */
 
-static void take_said(struct hook_call *h, struct buf *out)
+static int take_said(struct hook_call *h, struct buf *out)
 {
-	if (out->len == 0 || out->err != 0 ||
-	    arena_copy_text(&h->call->arena, (struct text) {out->data, out->len}, &h->said) != 0)
-		h->said = (struct text) {0};
+	struct text said = {0};
+	int r = out->err;
+
+	if (r == 0 && out->len > 0)
+		r = arena_copy_text(&h->call->arena, (struct text) {out->data, out->len}, &said);
+	h->said = r == 0 ? said : (struct text) {0};
 	buf_done(out);
+	return r;
 }
 
-void hook_say(struct hook_call *h, const struct hook_outcome *o)
+int hook_say(struct hook_call *h, const struct hook_outcome *o)
 {
 	struct buf out;
 
 	buf_init(&out, ANSWER_MAX);
 	hook_answer(&h->hook, o, &out);
-	take_said(h, &out);
+	return take_said(h, &out);
 }
 
 /* ---- deciding ---- */
@@ -46,16 +50,14 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 	h->waiter = NULL;
 	if (r == REFUSE_STOPPING)
 		withdraw(h);
-	if (r != 0) {
-		(void)call_fail_for(h->call, r, why);
-		return;
+	if (r == 0) {
+		h->status = text_of(approval_status_name(a->status));
+		r = hook_say(h, &(struct hook_outcome) {.status = h->status,
+							.comment = a->comment,
+							.decided_by = a->decided_by,
+							.id = a->id});
 	}
-	h->status = text_of(approval_status_name(a->status));
-	hook_say(h, &(struct hook_outcome) {.status = h->status,
-					    .comment = a->comment,
-					    .decided_by = a->decided_by,
-					    .id = a->id});
-	(void)h->end(h);
+	(void)(r != 0 ? call_fail_for(h->call, r, why) : h->end(h));
 }
 
 /* The client cancelled or disconnected, or the daemon is stopping. */
@@ -192,9 +194,8 @@ static int recall_work(struct call *c)
 		add_memory(&context, &rows[i]);
 	buf_init(&out, ANSWER_MAX);
 	hook_context_answer(h->hook.told, &context, &out);
-	r = context.err ? context.err : out.err;
+	r = take_said(h, &out) ?: context.err;
 	buf_done(&context);
-	take_said(h, &out);
 	return r;
 }
 

@@ -31,8 +31,9 @@ struct hook_call {
 	struct session_seen seen;
 };
 
-/* Words an outcome for the agent, into `said`. Without memory nothing is said. */
-void hook_say(struct hook_call *h, const struct hook_outcome *o);
+/* Words an outcome for the agent, into `said`. On failure `said` is empty, and the call must fail: an
+ * agent takes silence for consent. */
+int hook_say(struct hook_call *h, const struct hook_outcome *o);
 
 /* For a hook that was read; and for one with `told`, about which nobody decides. On the loop. A call
  * that fails has not called `end`. */

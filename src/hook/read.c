@@ -150,12 +150,16 @@ static int read_vendors(struct arena *a, const struct hook_source *from, struct 
 {
 	const struct hook_vendor *v = h->vendor;
 	const struct hook_event *event;
-	int r = find_event(from, h, &event, why);
+	int r;
 
+	/* The agent may mean an event that needs a decision, even if the last one needs none. */
+	if (hook_is_twice(from->tree, "hook_event_name")) {
+		h->form = v->unread;
+		return refuse_twice(why);
+	}
+	r = find_event(from, h, &event, why);
 	if (r != 0)
 		return r;
-	if (hook_is_twice(from->tree, "hook_event_name"))
-		return refuse_twice(why);
 	if (h->form == HOOK_ELICITATION) {
 		r = hook_read_elicitation(a, from->tree, h, why);
 		if (r != 0)

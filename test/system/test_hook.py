@@ -234,6 +234,17 @@ def test_every_agent_reads_what_it_must_when_koined_answers_no_decision():
                     reads(hook, refused, members, told)
 
 
+def test_every_agent_reads_a_denial_that_koined_does_not_word():
+    permission = {"hookSpecificOutput": {"hookEventName": "PermissionRequest",
+                                         "decision": {"behavior": "deny", "message": "denied"}}}
+    want = [specific("deny"), permission, specific("deny"), permission, GEMINI_DENIES, dict(CURSOR_ASKS, permission="deny"),
+            dict(COPILOT_ASKS, permissionDecision="deny"), {"decision": "denied", "comment": ""}]
+    with Folder() as f, BrokenServer(f("koine.sock"), lambda s, f: s.answer(f, result={"output": None, "status": "denied"})):
+        for (told, *_), denial in zip(UNDECIDED, want, strict=True):
+            with Hook(environment(KOINE_SOCKET=f("koine.sock")), told, "--timeout", "100") as hook:
+                reads(hook, denial, "denied", told)
+
+
 def test_every_agent_reads_what_it_must_when_koined_is_killed_while_it_waits():
     with Daemon() as d, contextlib.ExitStack() as stack:
         hooks = [stack.enter_context(Hook(of(d), told, "--timeout", "5")) for told, *_ in UNDECIDED]

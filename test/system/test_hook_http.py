@@ -161,7 +161,9 @@ def test_twice_the_same_key_is_not_let_pass():
                      b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":'
                      b'"ls"},"tool_input":{"command":"rm"}}',
                      b'{"hook_event_name":"PermissionRequest","hook_event_name":"PreToolUse",'
-                     b'"tool_name":"Bash","tool_input":{"command":"ls"}}'):
+                     b'"tool_name":"Bash","tool_input":{"command":"ls"}}',
+                     b'{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"},'
+                     b'"hook_event_name":"Stop"}'):
             same(both(d, told)["hookSpecificOutput"]["permissionDecision"], "ask", "%r" % told)
 
 

@@ -183,6 +183,19 @@ def test_approvals_without_memory():
             check(w.call("approval.get", id=id)["status"] != "pending", "%s: it is pending", method)
 
 
+def test_denial_without_memory_is_worded_or_an_error():
+    denied = {"hook_event_name": "PreToolUse", "turn_id": "t", "tool_name": "Delete", "tool_input": {"path": "/x"}}
+    answers = []
+    with World(text="[policy no]\nverdict = deny\ntool = Delete\n") as w:
+        ask = w.ask
+        w.ask = lambda method, params: answers.append(ask(method, params)) or answers[-1]
+        each(w, ("hook.run", lambda n: {"id": "h%d" % n, "input": denied}))
+    results = [answer["result"] for answer in answers if answer and "result" in answer]
+    check(results, "no answer")
+    for result in results:
+        same(result["output"]["hookSpecificOutput"]["permissionDecision"], "deny", "%r" % result)
+
+
 def test_conversations_without_memory():
     with World() as w:
         w.call("memory.add", content="Anna runs along the fjord")

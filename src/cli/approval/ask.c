@@ -562,7 +562,8 @@ static void print_unavailable(const struct run *run, const char *why)
 						   .refused = why != NULL});
 }
 
-static void print_result(const struct koine_value *result)
+/* False: there is nothing to print. */
+static bool print_result(const struct koine_value *result)
 {
 	const struct koine_value *output = koine_value_get(result, "output");
 	struct text said = {0};
@@ -570,9 +571,10 @@ static void print_result(const struct koine_value *result)
 	if (koine_value_kind(output) == KOINE_OBJECT)
 		said.data = koine_value_raw(output, &said.len);
 	print_said(said);
+	return said.len > 0;
 }
 
-/* A response without a status decides nothing. */
+/* A response without a status decides nothing. A denial without output is worded here. */
 static void print_end(const struct run *run, enum asking_end end)
 {
 	const struct asking *a = &run->asking;
@@ -591,9 +593,7 @@ static void print_end(const struct run *run, enum asking_end end)
 	}
 	if (!text_is(o.status, "approved"))
 		complain("%.*s: %.*s", TEXT_ARGS(run->hook.tool), TEXT_ARGS(o.status));
-	if (decided)
-		print_result(result);
-	else
+	if ((!decided || !print_result(result)) && (!decided || text_is(o.status, "denied")))
 		print_outcome(run, &o);
 }
 
@@ -648,7 +648,7 @@ static void tell(struct run *run)
 	if (r != 0)
 		(void)talk_failed(cli->client, "hook.run", r, answer);
 	else
-		print_result(koine_answer_result(answer));
+		(void)print_result(koine_answer_result(answer));
 	talk_hang_up(cli);
 }
 

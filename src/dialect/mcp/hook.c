@@ -36,7 +36,7 @@ static void say_failed(struct hook_call *h, const struct why *why)
 
 	if (!gone)
 		o.comment = text_of(why->text);
-	hook_say(h, &o);
+	(void)hook_say(h, &o);
 }
 
 static void deliver(struct client *s, struct call *c)
@@ -139,8 +139,9 @@ int hook_open(struct call *c, const struct http_request *http)
 	if (p->read > 0 && !h->hook.told)
 		log_caused(LOG_LEVEL_INFO, "invalid hook input",
 			   "connection=%llu agent=%.*s bytes=%zu reason=\"%s\"",
-			   (unsigned long long)c->client->number, TEXT_ARGS(h->hook.agent),
-			   c->source.len, c->why.text);
+			   (unsigned long long)c->client->number,
+			   TEXT_ARGS(text_cut(h->hook.agent, HOOK_ID_MAX)), c->source.len,
+			   c->why.text);
 	return p->read < 0 ? p->read : 0;
 }
 

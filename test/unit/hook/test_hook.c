@@ -191,6 +191,11 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 		"\"Bash\"}",
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Bash\",\"tool_input\":{},"
 		"\"tool_input\":{}}",
+		/* The second one needs no decision. */
+		"{\"hook_event_name\":\"PreToolUse\",\"hook_event_name\":\"Stop\",\"tool_name\":"
+		"\"Bash\"}",
+		"{\"hook_event_name\":\"PreToolUse\",\"hook_event_name\":\"Notification\","
+		"\"tool_name\":\"Bash\"}",
 	};
 	static const char command[] = "{\"conversation_id\":\"c\",\"hook_event_name\":"
 				      "\"beforeShellExecution\",\"command\":\"ls\","
