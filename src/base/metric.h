@@ -87,6 +87,7 @@ struct metric_family {
 	uint64_t per;
 	/* Hands its samples over; `from` is the same for all families of a table. */
 	void (*collect)(const void *from, const struct metric_family *f, struct metric_sink *sink);
+	size_t at; /* for a `collect` that reads a member of a struct: its offset */
 };
 
 struct metric_sink {

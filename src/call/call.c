@@ -241,6 +241,37 @@ struct done call_reply(struct call *c)
 	return answered(c);
 }
 
+struct json *call_object(struct call *c)
+{
+	struct json *j = call_result(c);
+
+	json_begin_object(j);
+	return j;
+}
+
+struct done call_reply_object(struct call *c)
+{
+	json_end_object(&c->json);
+	return call_reply(c);
+}
+
+struct done call_answer(struct call *c, int r, const struct why *why, const struct json_pair *pairs,
+			unsigned n)
+{
+	if (r != 0)
+		return call_fail_for(c, r, why);
+	json_pairs(call_object(c), pairs, n);
+	return call_reply_object(c);
+}
+
+struct json *call_object_for(struct call *c, int r, const struct why *why)
+{
+	if (r == 0)
+		return call_object(c);
+	(void)call_fail_for(c, r, why);
+	return NULL;
+}
+
 struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
 {
 	assert(c->method->flags & METHOD_LATER);

@@ -96,6 +96,10 @@ struct json *call_result(struct call *c);
 /* Answers with what was written to call_result, or null. */
 struct done call_reply(struct call *c);
 
+/* call_result, with an object begun; and call_reply, which ends it. */
+struct json *call_object(struct call *c);
+struct done call_reply_object(struct call *c);
+
 /*
  * Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0).
  *
@@ -107,6 +111,13 @@ struct done call_fail(struct call *c, int r);
 
 /* The same for what a callback was told: takes over why it was refused. NULL: c->why has it. */
 struct done call_fail_for(struct call *c, int r, const struct why *why);
+
+/* Answers with an object of these members (PAIRS), or, if r is not 0, like call_fail_for. */
+struct done call_answer(struct call *c, int r, const struct why *why, const struct json_pair *pairs,
+			unsigned n);
+
+/* For an answer that is more than that: call_object; or NULL, and the call has failed like that. */
+struct json *call_object_for(struct call *c, int r, const struct why *why);
 
 /* At an HTTP route: the status of the answer instead of 200. */
 void call_status(struct call *c, int status);

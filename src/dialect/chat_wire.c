@@ -98,8 +98,7 @@ int chat_wire_join(struct arena *a, struct text *to, size_t *room, struct text m
 
 static void write_calls(struct json *j, const struct message *m)
 {
-	json_key(j, "tool_calls");
-	json_begin_array(j);
+	json_member_array(j, "tool_calls");
 	for (unsigned i = 0; i < m->n_calls; i++) {
 		json_begin_object(j);
 		json_member_text(j, "id", m->calls[i].id);
@@ -124,8 +123,7 @@ static void write_message(struct json *j, const struct message *m, int64_t index
 
 void chat_wire_messages(struct json *j, const struct message_page *page)
 {
-	json_key(j, "messages");
-	json_begin_array(j);
+	json_member_array(j, "messages");
 	for (unsigned i = 0; i < page->n; i++)
 		write_message(j, &page->rows[i], page->offset + i);
 	json_end_array(j);

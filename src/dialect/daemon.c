@@ -20,17 +20,12 @@ struct done dialect_stop(struct call *c)
 {
 	const struct stop_in *in = c->in;
 	const struct server_opts *opts = &c->server->opts;
-	struct json *j;
 
 	if (!opts->on_stop_asked)
 		return call_fail(
 			c, refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped"));
 	opts->on_stop_asked(opts->arg, in->force);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "stopping", true);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("stopping", true)));
 }
 
 const char *dialect_health(const struct server *s)

@@ -4,107 +4,28 @@
 #include "call/call.h"
 #include "engine/engine.h"
 
-static inline struct approvals *call_approvals(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
+#define CALL_PART(name)                                                                            \
+	static inline struct name *call_##name(const struct call *c)                               \
+	{                                                                                          \
+		const struct engine *s = call_engine(c);                                           \
+                                                                                                   \
+		return s ? s->name : NULL;                                                         \
+	}
 
-	return s ? s->approvals : NULL;
-}
+CALL_PART(approvals)
+CALL_PART(automation)
+CALL_PART(chat)
+CALL_PART(events)
+CALL_PART(memories)
+CALL_PART(mirrors)
+CALL_PART(node)
+CALL_PART(notify)
+CALL_PART(sessions)
+CALL_PART(jobs)
+CALL_PART(processes)
+CALL_PART(tasks)
+CALL_PART(tools)
+CALL_PART(visitors)
+CALL_PART(trust)
 
-static inline struct automation *call_automation(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->automation : NULL;
-}
-
-static inline struct chat *call_chat(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->chat : NULL;
-}
-
-static inline struct events *call_events(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->events : NULL;
-}
-
-static inline struct memories *call_memories(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->memories : NULL;
-}
-
-static inline struct mirrors *call_mirrors(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->mirrors : NULL;
-}
-
-static inline struct node *call_node(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->node : NULL;
-}
-
-static inline struct notify *call_notify(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->notify : NULL;
-}
-
-static inline struct sessions *call_sessions(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->sessions : NULL;
-}
-
-static inline struct jobs *call_jobs(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->jobs : NULL;
-}
-
-static inline struct processes *call_processes(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->processes : NULL;
-}
-
-static inline struct tasks *call_tasks(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->tasks : NULL;
-}
-
-static inline struct tools *call_tools(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->tools : NULL;
-}
-
-static inline struct visitors *call_visitors(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->visitors : NULL;
-}
-
-static inline struct trust *call_trust(const struct call *c)
-{
-	const struct engine *s = call_engine(c);
-
-	return s ? s->trust : NULL;
-}
+#undef CALL_PART

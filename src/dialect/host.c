@@ -34,29 +34,20 @@ static struct done handle_list(struct call *c)
 
 	hosts = node_list(n, &count, &now_ms);
 	json_begin_object(j);
-	json_key(j, "hosts");
-	json_begin_array(j);
+	json_member_array(j, "hosts");
 	for (unsigned i = 0; i < count; i++)
 		write_host(j, n, &hosts[i], now_ms);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done handle_forget(struct call *c)
 {
 	const struct host_in *in = c->in;
 	int r = node_forget(call_node(c), in->name, &c->why);
-	struct json *j;
 
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "name", in->name);
-	json_member_bool(j, "forgotten", true);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL,
+			   PAIRS(JSON_TEXT("name", in->name), JSON_BOOL("forgotten", true)));
 }
 
 static const struct field forget_fields[] = {

@@ -30,7 +30,6 @@ static void on_cancel(struct call *c, void *arg)
 {
 	const struct search_state *s = c->state;
 
-	(void)arg;
 	embedding_cancel(s->question);
 	s->then(c);
 }

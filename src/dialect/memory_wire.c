@@ -119,8 +119,7 @@ static void write_subject_name(struct json *j, const struct memory *m)
 /* The client's metadata is an object; two members of ours are added to it. */
 static void write_metadata(struct json *j, const struct memory *m)
 {
-	json_key(j, "metadata");
-	json_begin_object(j);
+	json_member_object(j, "metadata");
 	if (m->metadata.len > 2)
 		json_raw(j, m->metadata.data + 1, m->metadata.len - 2);
 	json_key(j, "subject_person_ids");

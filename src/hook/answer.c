@@ -165,7 +165,6 @@ static void write_elicitation(struct writer *w)
 
 static void write_nothing(struct writer *w)
 {
-	(void)w;
 }
 
 static void write_empty(struct writer *w)

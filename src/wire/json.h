@@ -105,6 +105,7 @@ void json_member_int(struct json *j, const char *key, int64_t n);
 void json_member_uint(struct json *j, const char *key, uint64_t n);
 void json_member_bool(struct json *j, const char *key, bool b);
 
+/* A key, and the beginning of its object or array. */
 static inline void json_member_object(struct json *j, const char *key)
 {
 	json_key(j, key);
@@ -123,6 +124,36 @@ static inline void json_member_raw(struct json *j, const char *key, struct text 
 	json_raw(j, t.data, t.len);
 }
 
+/* Several members at once, for objects that no portrait describes. */
+struct json_pair {
+	const char *key;
+	enum { PAIR_TEXT, PAIR_STR, PAIR_INT, PAIR_UINT, PAIR_BOOL } kind;
+	union {
+		struct text text;
+		const char *str;
+		int64_t n;
+		uint64_t u;
+		bool b;
+	};
+};
+
+#define PAIR_OF(what, member, name, value)                                                         \
+	{                                                                                          \
+		.key = (name), .kind = PAIR_##what, .member = (value)                              \
+	}
+#define JSON_TEXT(name, value) PAIR_OF(TEXT, text, name, value)
+#define JSON_STR(name, value)  PAIR_OF(STR, str, name, value)
+#define JSON_INT(name, value)  PAIR_OF(INT, n, name, value)
+#define JSON_UINT(name, value) PAIR_OF(UINT, u, name, value)
+#define JSON_BOOL(name, value) PAIR_OF(BOOL, b, name, value)
+
+/* The last two parameters of json_pairs. */
+#define PAIRS(...)                                                                                 \
+	(const struct json_pair[]) {__VA_ARGS__},                                                  \
+		sizeof((const struct json_pair[]) {__VA_ARGS__}) / sizeof(struct json_pair)
+
+void json_pairs(struct json *j, const struct json_pair *pairs, unsigned n);
+
 /* ---- nouns, from their portraits ---- */
 
 struct member;
@@ -136,6 +167,12 @@ struct selection;
  */
 void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
 		  size_t cut);
+
+/* The same as a whole object; and an array of `n` nouns as a member. */
+void json_noun(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+	       size_t cut);
+void json_nouns(struct json *j, const char *key, const struct portrait *p, const void *nouns,
+		unsigned n);
 
 /* Writes one of them. */
 void json_noun_member(struct json *j, const struct member *m, const void *noun, size_t cut);

@@ -152,3 +152,20 @@ void json_members(struct json *j, const struct portrait *p, struct selection s, 
 			json_noun_member(j, m, noun, cut);
 	}
 }
+
+void json_noun(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+	       size_t cut)
+{
+	json_begin_object(j);
+	json_members(j, p, s, noun, cut);
+	json_end_object(j);
+}
+
+void json_nouns(struct json *j, const char *key, const struct portrait *p, const void *nouns,
+		unsigned n)
+{
+	json_member_array(j, key);
+	for (unsigned i = 0; i < n; i++)
+		json_noun(j, p, (struct selection) {0}, (const char *)nouns + i * p->size, 0);
+	json_end_array(j);
+}

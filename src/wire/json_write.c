@@ -456,3 +456,26 @@ void json_member_bool(struct json *j, const char *key, bool b)
 	json_key(j, key);
 	json_bool(j, b);
 }
+
+void json_pairs(struct json *j, const struct json_pair *pairs, unsigned n)
+{
+	for (const struct json_pair *p = pairs; p < pairs + n; p++) {
+		switch (p->kind) {
+		case PAIR_TEXT:
+			json_member_text(j, p->key, p->text);
+			break;
+		case PAIR_STR:
+			json_member_str(j, p->key, p->str);
+			break;
+		case PAIR_INT:
+			json_member_int(j, p->key, p->n);
+			break;
+		case PAIR_UINT:
+			json_member_uint(j, p->key, p->u);
+			break;
+		case PAIR_BOOL:
+			json_member_bool(j, p->key, p->b);
+			break;
+		}
+	}
+}

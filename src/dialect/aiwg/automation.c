@@ -49,16 +49,12 @@ static void switched(void *arg, int r, const struct why *why)
 						TEXT_ARGS(in->id)));
 		return;
 	}
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+	j = call_object_for(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_bool(j, "enabled", c->method->handle == aiwg_automation_enable);
 	json_member_bool(j, "success", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static struct done set_enabled(struct call *c, bool on)

@@ -117,8 +117,7 @@ static void write_notification(struct json *j, const struct told *t, const struc
 	json_begin_object(j);
 	json_member_str(j, "jsonrpc", "2.0");
 	json_member_str(j, "method", t->method);
-	json_key(j, "params");
-	json_begin_object(j);
+	json_member_object(j, "params");
 	for (unsigned i = 0; i < MEMBERS_MAX && t->members[i].name; i++)
 		if (!write_unstarted(j, &t->members[i], e))
 			write_member(j, &t->members[i], e);

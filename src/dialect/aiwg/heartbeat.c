@@ -91,7 +91,6 @@ static int write_run(struct work *w, int lane)
 {
 	const struct heartbeat *h = list_entry(w, struct heartbeat, work);
 
-	(void)lane;
 	return put_both(h->folder, &h->state, &h->beat);
 }
 

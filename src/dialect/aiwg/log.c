@@ -39,7 +39,6 @@ static int on_thread(struct work *w, int lane)
 {
 	const struct project_log *l = list_entry(w, struct project_log, work);
 
-	(void)lane;
 	append(l, &l->writing);
 	return 0;
 }
@@ -58,7 +57,6 @@ static void written(struct work *w, int result)
 {
 	struct project_log *l = list_entry(w, struct project_log, work);
 
-	(void)result;
 	buf_clear(&l->writing);
 	l->busy = false;
 	write_waiting(l);
@@ -119,8 +117,6 @@ static int on_event(void *arg, const struct event *e)
 
 static int on_gone(void *arg, int64_t n)
 {
-	(void)arg;
-	(void)n;
 	return 0;
 }
 

@@ -64,7 +64,6 @@ static int prepare(struct dialect_host *h, struct why *why)
 {
 	struct list *list = arena_alloc(h->daemon->arena, sizeof(*list));
 
-	(void)why;
 	if (!list)
 		return -ENOMEM;
 	list_init(list);
@@ -287,7 +286,6 @@ static void import(const struct project *p)
 
 static int open_all(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 		int r = p->first ? read_config(p) : 0;
@@ -373,7 +371,6 @@ static int start_project(struct project *p)
 
 static int start(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 		int r = start_project(p);
@@ -414,7 +411,6 @@ static int reload_project(struct project *p)
 
 static int reload(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
 
@@ -426,14 +422,12 @@ static int reload(struct dialect_host *h, struct why *why)
 
 static int stopping(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	aiwg_tell_stopping(h->daemon->server);
 	return 0;
 }
 
 static int stopped(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	list_for_each (at, following, projects(h))
 		heartbeat_stop(list_entry(at, struct project, link)->heartbeat);
 	return 0;
@@ -441,7 +435,6 @@ static int stopped(struct dialect_host *h, struct why *why)
 
 static int free_all(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	if (!h->state)
 		return 0;
 	list_for_each (at, following, projects(h)) {

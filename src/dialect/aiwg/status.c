@@ -37,8 +37,7 @@ static struct text shown(struct text t)
 
 static void write_tasks(struct json *j, const struct task *const *tasks, unsigned n, bool running)
 {
-	json_key(j, running ? "running" : "queued");
-	json_begin_array(j);
+	json_member_array(j, running ? "running" : "queued");
 	for (unsigned i = 0; i < n; i++) {
 		struct task brief = *tasks[i];
 
@@ -65,8 +64,7 @@ static void write_supervisor(struct json *j, struct engine *s, struct text folde
 	json_member_uint(j, "running", load.n_running);
 	json_member_uint(j, "queued", load.n_queued);
 	json_member_uint(j, max, load.parallel);
-	json_key(j, "tasks");
-	json_begin_object(j);
+	json_member_object(j, "tasks");
 	write_tasks(j, tasks, n, true);
 	write_tasks(j, tasks, n, false);
 	json_end_object(j);
@@ -133,8 +131,7 @@ static void write_paths(struct json *j, const struct server *s, struct text fold
 {
 	const struct aiwg_project *p;
 
-	json_key(j, "paths");
-	json_begin_array(j);
+	json_member_array(j, "paths");
 	for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));) {
 		for (unsigned i = 0; p->watches && i < p->n_paths; i++)
 			json_text(j, p->paths[i]);
@@ -186,8 +183,7 @@ static void write_scheduler(struct json *j, const struct server *s, struct text 
 	json_member_bool(j, "enabled", enabled);
 	if (enabled) {
 		json_member_uint(j, "jobs", n);
-		json_key(j, "last_fires");
-		json_begin_object(j);
+		json_member_object(j, "last_fires");
 		for (const struct list *at = s->endpoints.next; (p = next_project(s, folder, &at));)
 			write_fires(j, p);
 		json_end_object(j);
@@ -197,8 +193,7 @@ static void write_scheduler(struct json *j, const struct server *s, struct text 
 
 static void write_off(struct json *j, const char *key)
 {
-	json_key(j, key);
-	json_begin_object(j);
+	json_member_object(j, key);
 	json_member_bool(j, "enabled", false);
 	json_end_object(j);
 }
@@ -279,9 +274,7 @@ static void write_part(struct json *j, const char *key, const struct value *writ
 		json_value(j, written);
 		return;
 	}
-	json_begin_object(j);
-	json_members(j, &rule_shown, (struct selection) {members}, r, 0);
-	json_end_object(j);
+	json_noun(j, &rule_shown, (struct selection) {members}, r, 0);
 }
 
 static void write_rule(struct json *j, const struct rule *r)
@@ -309,19 +302,15 @@ void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
 	json_member_uint(j, "ruleCount", n);
-	json_key(j, "rules");
-	json_begin_array(j);
+	json_member_array(j, "rules");
 	for (unsigned i = 0; i < n; i++)
 		write_rule(j, rules[i]);
 	json_end_array(j);
-	json_key(j, "recentExecutions");
-	json_begin_array(j);
-	for (unsigned i = n_log > EXECUTIONS_SHOWN ? n_log - EXECUTIONS_SHOWN : 0; i < n_log; i++) {
-		json_begin_object(j);
-		json_members(j, &execution_shown, (struct selection) {0}, &log[i], 0);
-		json_end_object(j);
+	if (n_log > EXECUTIONS_SHOWN) {
+		log += n_log - EXECUTIONS_SHOWN;
+		n_log = EXECUTIONS_SHOWN;
 	}
-	json_end_array(j);
+	json_nouns(j, "recentExecutions", &execution_shown, log, n_log);
 	json_end_object(j);
 }
 
@@ -332,8 +321,7 @@ void aiwg_write_subsystems(struct json *j, const struct server *server, struct t
 	struct engine *s = server->opts.engine;
 
 	json_begin_object(j);
-	json_key(j, "ipc");
-	json_begin_object(j);
+	json_member_object(j, "ipc");
 	json_member_uint(j, "clients", count_clients(server, folder));
 	json_end_object(j);
 	json_key(j, "supervisor");
@@ -351,25 +339,22 @@ void aiwg_write_subsystems(struct json *j, const struct server *server, struct t
 struct done aiwg_daemon_status(struct call *c)
 {
 	const struct server *s = c->server;
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_int(j, "pid", getpid());
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	aiwg_write_time(j, "started_at", s->started_utc_ms);
 	json_member_str(j, "health", dialect_health(s));
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, aiwg_folder(c, NULL));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- state.json ---- */
 
 static void write_monitors(struct json *j, const struct server *s, struct text folder)
 {
-	json_key(j, "monitors");
-	json_begin_object(j);
+	json_member_object(j, "monitors");
 	json_key(j, "file_watcher");
 	write_watcher(j, s, folder);
 	write_off(j, "webhook");
@@ -386,8 +371,7 @@ static void write_rule_count(struct json *j, struct engine *s, struct text folde
 
 	if (s->automation)
 		automation_rules(s->automation, folder, &rules, &n, &enabled);
-	json_key(j, "automation");
-	json_begin_object(j);
+	json_member_object(j, "automation");
 	json_member_bool(j, "enabled", enabled);
 	json_member_uint(j, "rule_count", n);
 	json_end_object(j);
@@ -398,12 +382,10 @@ static void write_health(struct json *j, const struct server *s, const char *hea
 	const char *failing = engine_failing(s->opts.engine);
 	const char *ailing = engine_ailing(s->opts.engine);
 
-	json_key(j, "health");
-	json_begin_object(j);
+	json_member_object(j, "health");
 	json_member_str(j, "status", health);
 	aiwg_write_time(j, "last_check", now_ms);
-	json_key(j, "issues");
-	json_begin_array(j);
+	json_member_array(j, "issues");
 	if (ailing) {
 		char issue[320];
 
@@ -429,8 +411,7 @@ void aiwg_write_state(struct json *j, const struct endpoint *e, const char *heal
 	aiwg_write_time(j, "last_heartbeat", now_ms);
 	json_member_uint(j, "uptime_seconds", (clock_steady_ms() - s->started_ms) / 1000);
 	json_member_int(j, "restart_count", 0);
-	json_key(j, "ipc");
-	json_begin_object(j);
+	json_member_object(j, "ipc");
 	json_member_str(j, "socket", socket_name);
 	json_member_uint(j, "clients", count_clients(s, p->folder));
 	json_end_object(j);

@@ -107,20 +107,15 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 static void submitted(void *arg, int r, const struct task_submitted *task, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
+	struct json *j = call_object_for(c, r, why);
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_text(j, "taskId", task->id);
 	/* chat.send does not answer with the state. */
 	if (c->method->handle == aiwg_task_submit)
 		json_member_str(j, "state", task_state_name(task->state));
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static struct done submit(struct call *c, const struct task_new *task)
@@ -181,17 +176,8 @@ struct done aiwg_chat_send(struct call *c)
 static void cancelled(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "cancelled", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_BOOL("cancelled", true)));
 }
 
 struct done aiwg_task_cancel(struct call *c)
@@ -366,11 +352,9 @@ struct done aiwg_task_stats(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	task_count(call_tasks(c), aiwg_folder(c, in->project), &counts);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_int(j, "total", counts.total);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
 		json_member_int(j, task_state_name((enum task_state)i), counts.n[i]);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }

@@ -93,7 +93,6 @@ struct done ash_delete(struct call *c)
 	const struct delete_in *in = c->in;
 	struct memory_asker by;
 	struct memory memory;
-	struct json *j;
 	bool deleted = false;
 	int r = ash_asker(c, &in->who, &by);
 
@@ -103,11 +102,7 @@ struct done ash_delete(struct call *c)
 	/* Of an ambiguous prefix the original says no more than this. */
 	if (r != 0 && r != REFUSE_CONFLICT)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "deleted", deleted);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("deleted", deleted)));
 }
 
 struct done ash_reload(struct call *c)
@@ -124,11 +119,9 @@ struct done ash_reload(struct call *c)
 	r = opts->on_reload_asked
 		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &why)
 		    : refuse(&why, REFUSE_UNAVAILABLE, "this server cannot reload its settings");
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)
 		json_member_str(j, "error", r > 0 ? why.text : fault_words(r));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }

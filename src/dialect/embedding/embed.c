@@ -45,9 +45,8 @@ static struct text name_of(const struct call *c, const struct vectors *v)
 
 static void write_one(struct call *c, const struct vectors *v)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_key(j, "embedding");
 	vector_write(j, v->numbers, v->dim);
 	json_member_uint(j, "dim", v->dim);
@@ -57,11 +56,9 @@ static void write_one(struct call *c, const struct vectors *v)
 
 static void write_batch(struct call *c, const struct vectors *v)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "embeddings");
-	json_begin_array(j);
+	json_member_array(j, "embeddings");
 	for (unsigned i = 0; i < v->n; i++)
 		vector_write(j, v->numbers + (size_t)i * v->dim, v->dim);
 	json_end_array(j);
@@ -97,19 +94,16 @@ static uint64_t count_tokens(const struct embed *e)
 
 static void write_openai(struct call *c, const struct embed *e, const struct vectors *v)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 	uint64_t tokens = count_tokens(e);
 
-	json_begin_object(j);
 	json_member_str(j, "object", "list");
-	json_key(j, "data");
-	json_begin_array(j);
+	json_member_array(j, "data");
 	for (unsigned i = 0; i < v->n; i++)
 		write_entry(j, v, i, e->base64);
 	json_end_array(j);
 	json_member_text(j, "model", name_of(c, v));
-	json_key(j, "usage");
-	json_begin_object(j);
+	json_member_object(j, "usage");
 	json_member_uint(j, "prompt_tokens", tokens);
 	json_member_uint(j, "total_tokens", tokens);
 	json_end_object(j);
@@ -176,7 +170,6 @@ static void on_answer(void *arg, int r, const struct why *why)
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	(void)made(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
@@ -308,22 +301,16 @@ static int64_t port_of(const struct call *c)
 
 struct done embedding_health(struct call *c)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_str(j, "status", "ok");
-	json_member_int(j, "serverPort", port_of(c));
-	json_member_str(j, "llmServer", embedding_url(model_of(c)));
-	json_member_text(j, "model", vectors_model(model_of(c)));
-	json_member_int(j, "timestamp", clock_utc_ms() / 1000);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL,
+			   PAIRS(JSON_STR("status", "ok"), JSON_INT("serverPort", port_of(c)),
+				 JSON_STR("llmServer", embedding_url(model_of(c))),
+				 JSON_TEXT("model", vectors_model(model_of(c))),
+				 JSON_INT("timestamp", clock_utc_ms() / 1000)));
 }
 
 static void write_endpoints(struct json *j, const struct dialect *d)
 {
-	json_key(j, "endpoints");
-	json_begin_array(j);
+	json_member_array(j, "endpoints");
 	for (unsigned i = 0; i < d->n_http_routes; i++)
 		json_str(j, d->http_routes[i].path);
 	json_end_array(j);
@@ -336,9 +323,8 @@ struct done embedding_info(struct call *c)
 {
 	const struct embedding *model = model_of(c);
 	unsigned dim = vectors_dim(model);
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_str(j, "service", "koine");
 	json_member_str(j, "version", c->server->opts.version);
 	json_member_text(j, "model", vectors_model(model));
@@ -355,19 +341,16 @@ struct done embedding_info(struct call *c)
 	json_member_int(j, "serverPort", port_of(c));
 	json_member_str(j, "llmServer", embedding_url(model_of(c)));
 	write_endpoints(j, c->dialect);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* In OpenAI's shape of a list, with a single model. */
 struct done embedding_models(struct call *c)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_str(j, "object", "list");
-	json_key(j, "data");
-	json_begin_array(j);
+	json_member_array(j, "data");
 	json_begin_object(j);
 	json_member_text(j, "id", vectors_model(model_of(c)));
 	json_member_str(j, "object", "model");
@@ -375,6 +358,5 @@ struct done embedding_models(struct call *c)
 	json_member_str(j, "owned_by", "koine");
 	json_end_object(j);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }

@@ -52,8 +52,7 @@ static void write_head(struct json *j, const struct asked *a, const char *object
 
 static void write_usage(struct json *j, const struct completion_answer *got)
 {
-	json_key(j, "usage");
-	json_begin_object(j);
+	json_member_object(j, "usage");
 	json_member_int(j, "prompt_tokens", got->prompt_tokens);
 	json_member_int(j, "completion_tokens", got->completion_tokens);
 	json_member_int(j, "total_tokens", got->prompt_tokens + got->completion_tokens);
@@ -62,16 +61,14 @@ static void write_usage(struct json *j, const struct completion_answer *got)
 
 static void write_calls(struct json *j, const struct completion_answer *got, bool indexed)
 {
-	json_key(j, "tool_calls");
-	json_begin_array(j);
+	json_member_array(j, "tool_calls");
 	for (unsigned i = 0; i < got->n_calls; i++) {
 		json_begin_object(j);
 		if (indexed)
 			json_member_uint(j, "index", i);
 		json_member_text(j, "id", got->calls[i].id);
 		json_member_str(j, "type", "function");
-		json_key(j, "function");
-		json_begin_object(j);
+		json_member_object(j, "function");
 		json_member_text(j, "name", got->calls[i].name);
 		json_member_text(j, "arguments", got->calls[i].arguments);
 		json_end_object(j);
@@ -82,8 +79,7 @@ static void write_calls(struct json *j, const struct completion_answer *got, boo
 
 static void write_message(struct json *j, const struct completion_answer *got)
 {
-	json_key(j, "message");
-	json_begin_object(j);
+	json_member_object(j, "message");
 	json_member_str(j, "role", "assistant");
 	if (got->content.len == 0 && got->n_calls > 0)
 		json_member_str(j, "content", NULL);
@@ -98,8 +94,7 @@ static void write_message(struct json *j, const struct completion_answer *got)
 static void write_whole(struct json *j, const struct asked *a, const struct completion_answer *got)
 {
 	write_head(j, a, "chat.completion");
-	json_key(j, "choices");
-	json_begin_array(j);
+	json_member_array(j, "choices");
 	json_begin_object(j);
 	json_member_uint(j, "index", 0);
 	write_message(j, got);
@@ -119,12 +114,10 @@ static struct json begin_chunk(struct buf *out, const struct asked *a)
 	buf_add_str(out, "data: ");
 	j = json_writer(out);
 	write_head(&j, a, "chat.completion.chunk");
-	json_key(&j, "choices");
-	json_begin_array(&j);
+	json_member_array(&j, "choices");
 	json_begin_object(&j);
 	json_member_uint(&j, "index", 0);
-	json_key(&j, "delta");
-	json_begin_object(&j);
+	json_member_object(&j, "delta");
 	return j;
 }
 
@@ -148,8 +141,7 @@ static void add_usage_chunk(struct buf *out, const struct asked *a,
 	buf_add_str(out, "data: ");
 	j = json_writer(out);
 	write_head(&j, a, "chat.completion.chunk");
-	json_key(&j, "choices");
-	json_begin_array(&j);
+	json_member_array(&j, "choices");
 	json_end_array(&j);
 	write_usage(&j, got);
 	json_end_object(&j);

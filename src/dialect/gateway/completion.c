@@ -73,9 +73,6 @@ int gateway_count(struct chat *chat, struct gateway_known *known)
 
 static void on_ended(void *arg, int result, const struct why *why)
 {
-	(void)arg;
-	(void)result;
-	(void)why;
 }
 
 /* The first turn was accepted, so there is one more conversation, and the oldest is ended. */
@@ -219,7 +216,6 @@ static void on_text(void *arg, struct text whole, size_t from)
 {
 	struct completion *c = arg;
 
-	(void)from;
 	take_text(c, whole);
 	timer_start(c->timer, c->timeout_ms);
 	if (c->sink.on_text && !c->cancelled)

@@ -56,8 +56,7 @@ static void write_inside(struct call *c, struct json *j, const struct job_info *
 	json_member_str(j, "id", job->id);
 	write_said(c, j, job->data);
 	json_members(j, &job_shown, (struct selection) {0}, job, 0);
-	json_key(j, "state");
-	json_begin_object(j);
+	json_member_object(j, "state");
 	json_members(j, &state_shown, (struct selection) {0}, job, 0);
 	json_end_object(j);
 }
@@ -110,8 +109,7 @@ struct done gateway_cron_status(struct call *c)
 		json_int(j, next);
 	else
 		json_null(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- changes ---- */
@@ -119,14 +117,10 @@ struct done gateway_cron_status(struct call *c)
 /* Some clients look for the job's members beside "ok", others in "job". */
 static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
 {
-	struct json *j;
+	struct json *j = call_object_for(c, result, why);
 
-	if (result != 0) {
-		(void)call_fail_for(c, result, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_bool(j, "success", true);
 	json_member_bool(j, "ok", true);
 	json_member_str(j, "jobId", job->id);
@@ -135,8 +129,7 @@ static void answer(struct call *c, int result, const struct job_info *job, const
 		json_key(j, "job");
 		write_job(c, j, job);
 	}
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static void on_done(void *arg, int result, const struct job_info *job, const struct why *why)
@@ -147,8 +140,6 @@ static void on_done(void *arg, int result, const struct job_info *job, const str
 /* A change goes on, whether or not its client waits. */
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)c;
-	(void)arg;
 }
 
 static int read_id(struct call *c, struct text *ret_id)

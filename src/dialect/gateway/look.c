@@ -12,24 +12,17 @@ const struct gateway_settings *gateway_settings(const struct call *c)
 
 struct done gateway_health(struct call *c)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_str(j, "status", "ok");
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_STR("status", "ok")));
 }
 
 /* ---- counts ---- */
 
 static struct done answer(struct call *c, const struct census *n)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_str(j, "status", "ok");
-	json_key(j, "stats");
-	json_begin_object(j);
+	json_member_object(j, "stats");
 	/* The original indexes files; koine keeps none. */
 	json_member_int(j, "files", 0);
 	json_member_int(j, "memories", n->memories);
@@ -37,8 +30,7 @@ static struct done answer(struct call *c, const struct census *n)
 	json_member_int(j, "sessions", n->conversations);
 	json_member_int(j, "tools_calls", n->tool_calls);
 	json_end_object(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 struct done gateway_stats(struct call *c)
@@ -60,18 +52,15 @@ static void write_model(struct json *j, const struct call *c, const struct agent
 
 struct done gateway_models(struct call *c)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 	const struct agent *a;
 
-	json_begin_object(j);
 	json_member_str(j, "object", "list");
-	json_key(j, "data");
-	json_begin_array(j);
+	json_member_array(j, "data");
 	for (unsigned i = 0; (a = chat_agent_at(call_chat(c), i)); i++)
 		write_model(j, c, a);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 struct done gateway_model(struct call *c)

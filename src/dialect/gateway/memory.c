@@ -21,7 +21,6 @@ static void on_result(void *arg, int result, const struct tool_result *got, cons
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	tool_leave(c->state);
 	c->state = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));

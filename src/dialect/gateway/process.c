@@ -19,8 +19,7 @@ static struct json *begin_answer(struct call *c, int r, const struct process_inf
 		(void)call_fail_for(c, r, why);
 		return NULL;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_str(j, "sessionId", p->id);
 	return j;
 }
@@ -65,7 +64,6 @@ static void started(void *arg, int r, const struct process_info *p, const struct
 /* A client that leaves before the approval does not want the process any more. */
 static void ask_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	process_ask_leave(c->state);
 	c->state = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
@@ -196,16 +194,13 @@ struct done gateway_process_list(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_uint(j, "count", n);
-	json_key(j, "processes");
-	json_begin_array(j);
+	json_member_array(j, "processes");
 	for (unsigned i = 0; i < n; i++)
 		write_process(j, &list[i]);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- log ---- */
@@ -230,8 +225,7 @@ struct done gateway_process_log(struct call *c)
 	whole = utf8_whole(log.bytes.data, log.bytes.len);
 	if (whole > 0 && (info.running || log.offset + log.bytes.len < log.end))
 		log.bytes.len = whole;
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "sessionId", in->session_id);
 	json_member_uint(j, "offset", log.offset);
 	json_member_text(j, "content", log.bytes);
@@ -240,8 +234,7 @@ struct done gateway_process_log(struct call *c)
 	json_member_uint(j, "next", log.offset + log.bytes.len);
 	json_member_str(j, "status", status_of(&info));
 	write_end(j, &info);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- write ---- */
@@ -292,7 +285,6 @@ static void killed(void *arg, int r, const struct process_info *p, const struct 
 /* The process ends all the same; only the call stops waiting. */
 static void kill_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	process_wait_leave(c->state);
 	c->state = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));

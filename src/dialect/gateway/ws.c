@@ -136,8 +136,7 @@ static void send_done(struct ws *w, const struct completion_answer *a)
 	struct buf b;
 	struct json j = begin_message(&b, "done");
 
-	json_key(&j, "content");
-	json_begin_object(&j);
+	json_member_object(&j, "content");
 	json_member_text(&j, "content", a->content);
 	json_member_bool(&j, "finish", true);
 	json_member_int(&j, "totalTokens", a->prompt_tokens + a->completion_tokens);
@@ -151,8 +150,7 @@ static void send_error(struct ws *w, struct text content, struct text words)
 	struct buf b;
 	struct json j = begin_message(&b, "error");
 
-	json_key(&j, "content");
-	json_begin_object(&j);
+	json_member_object(&j, "content");
 	json_member_text(&j, "content", content.data ? content : TEXT(""));
 	json_member_bool(&j, "finish", true);
 	json_member_text(&j, "error", words);
@@ -268,7 +266,6 @@ static int check_run(struct work *work, int lane)
 {
 	struct ws *w = list_entry(work, struct ws, check);
 
-	(void)lane;
 	return human_check_peer(w->server, &gateway_dialect, &w->peer, "model", &w->why);
 }
 

@@ -36,13 +36,11 @@ static void write_times(struct json *j, const struct approval *a)
 
 static void write_function_call(struct json *j, const struct approval *a)
 {
-	json_key(j, "spec");
-	json_begin_object(j);
+	json_member_object(j, "spec");
 	hld_write_text(j, "fn", a->tool);
 	write_object(j, "kwargs", a->input.value);
 	json_end_object(j);
-	json_key(j, "status");
-	json_begin_object(j);
+	json_member_object(j, "status");
 	write_times(j, a);
 	if (a->status == APPROVAL_APPROVED || a->status == APPROVAL_DENIED)
 		json_member_bool(j, "approved", a->status == APPROVAL_APPROVED);
@@ -79,8 +77,7 @@ static void write_options(struct json *j, const struct value *options)
 {
 	if (!options || options->kind != VALUE_ARRAY)
 		return;
-	json_key(j, "response_options");
-	json_begin_array(j);
+	json_member_array(j, "response_options");
 	value_each (option, options) {
 		if (value_text(value_find(option, "name")).data)
 			write_option(j, option);
@@ -96,15 +93,13 @@ static void write_channel(struct json *j, const struct value *channel)
 
 	if (!channel || channel->kind != VALUE_OBJECT)
 		return;
-	json_key(j, "channel");
-	json_begin_object(j);
+	json_member_object(j, "channel");
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		const struct value *way = value_find(channel, ways[i].name);
 
 		if (!value_text(value_find(way, ways[i].need)).data)
 			continue;
-		json_key(j, ways[i].name);
-		json_begin_object(j);
+		json_member_object(j, ways[i].name);
 		write_member(j, way, ways[i].need);
 		json_end_object(j);
 	}
@@ -119,16 +114,14 @@ static void write_state(struct json *j, const struct value *state)
 
 static void write_human_contact(struct json *j, const struct approval *a)
 {
-	json_key(j, "spec");
-	json_begin_object(j);
+	json_member_object(j, "spec");
 	hld_write_text(j, "msg", value_text(value_find(a->input.value, "msg")));
 	hld_write_some(j, "subject", a->tool);
 	write_channel(j, value_find(a->input.value, "channel"));
 	write_options(j, value_find(a->input.value, "response_options"));
 	write_state(j, value_find(a->input.value, "state"));
 	json_end_object(j);
-	json_key(j, "status");
-	json_begin_object(j);
+	json_member_object(j, "status");
 	write_times(j, a);
 	if (a->status == APPROVAL_RESPONDED)
 		hld_write_some(j, "response", a->comment);
@@ -141,8 +134,7 @@ static void write_pending(struct json *j, const struct approval *a)
 	const char *kind = approval_kind_name(a->kind);
 
 	json_member_str(j, "type", kind);
-	json_key(j, kind);
-	json_begin_object(j);
+	json_member_object(j, kind);
 	hld_write_text(j, "run_id", a->run);
 	json_member_text(j, "call_id", a->id);
 	if (a->kind == APPROVAL_FUNCTION)
@@ -196,8 +188,7 @@ static void write_list(struct json *j, const struct approval *approvals, unsigne
 		       const struct hld_fit *fit)
 {
 	json_begin_object(j);
-	json_key(j, "approvals");
-	json_begin_array(j);
+	json_member_array(j, "approvals");
 	for (unsigned i = 0; i < hld_fit_count(fit, n); i++)
 		write_approval(j, &approvals[i]);
 	json_end_array(j);
@@ -247,12 +238,10 @@ struct done hld_get_approval(struct call *c)
 			   TEXT_ARGS(in->approval_id));
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_key(j, "approval");
 	write_approval(j, &approval);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- createApproval ---- */
@@ -273,11 +262,9 @@ static void created(void *arg, int r, const struct approval *approval, const str
 		(void)call_fail(c, r);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "approval_id", approval->id);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 /* null counts as an input, an empty one. */
@@ -417,20 +404,17 @@ static void decided(void *arg, int r, const struct approval *approval, const str
 	struct call *c = arg;
 	struct json *j;
 
-	(void)approval;
 	if (r < 0) {
 		(void)call_fail(c, r);
 		return;
 	}
 	if (r > 0)
 		explain_decision(c, r, why);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r > 0)
 		json_member_str(j, "error", c->why.text);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done hld_send_decision(struct call *c)

@@ -82,8 +82,7 @@ static int write_events(struct call *c, struct session_events_query q, struct js
 	int r = 0;
 
 	json_begin_object(j);
-	json_key(j, "events");
-	json_begin_array(j);
+	json_member_array(j, "events");
 	while (r == 0 && page.more && j->out->err == 0) {
 		struct arena_mark mark = arena_mark(&c->arena);
 

@@ -154,12 +154,10 @@ static void launched(void *arg, int r, const struct session_launched *session,
 				  why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "session_id", session->id);
 	json_member_text(j, "run_id", session->run);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done hld_launch(struct call *c)
@@ -188,15 +186,13 @@ static void continued(void *arg, int r, const struct session_launched *session,
 				  why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "session_id", session->id);
 	json_member_text(j, "run_id", session->run);
 	/* Not known until the agent tells it. */
 	json_member_str(j, "claude_session_id", "");
 	json_member_text(j, "parent_session_id", in->session_id);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done hld_continue(struct call *c)
@@ -231,13 +227,11 @@ static void interrupted(void *arg, int r, const struct why *why)
 		(void)call_fail(c, r);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "success", true);
 	json_member_text(j, "session_id", in->session_id);
 	json_member_str(j, "status", "completing");
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done hld_interrupt(struct call *c)
@@ -263,8 +257,7 @@ static void write_result(struct json *j, const struct session *row, const struct
 {
 	if (!row->result.data && row->turns < 0 && row->cost_usd < 0 && row->duration_ms < 0)
 		return;
-	json_key(j, "result");
-	json_begin_object(j);
+	json_member_object(j, "result");
 	json_member_str(j, "type", "result");
 	json_member_str(j, "subtype", "session_completed");
 	json_key(j, "total_cost_usd");
@@ -295,8 +288,7 @@ static void write_list(struct json *j, const struct session *rows, unsigned n,
 		       const struct hld_fit *fit)
 {
 	json_begin_object(j);
-	json_key(j, "sessions");
-	json_begin_array(j);
+	json_member_array(j, "sessions");
 	for (unsigned i = 0; i < hld_fit_count(fit, n); i++)
 		write_info(j, &rows[i], fit);
 	json_end_array(j);
@@ -331,14 +323,11 @@ struct done hld_list(struct call *c)
 
 static struct done reply_no_sessions(struct call *c)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "sessions");
-	json_begin_array(j);
+	json_member_array(j, "sessions");
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 struct done hld_leaves(struct call *c)
@@ -390,24 +379,17 @@ struct done hld_state(struct call *c)
 		r = fail_at(c, r, "failed to get session", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_key(j, "session");
 	write_state(j, &row);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- archive, title ---- */
 
 static struct done reply_success(struct call *c)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_bool(j, "success", true);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("success", true)));
 }
 
 struct done hld_archive(struct call *c)
@@ -449,10 +431,8 @@ struct done hld_paths(struct call *c)
 		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "paths");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "paths");
 	for (unsigned i = 0; i < n; i++) {
 		json_begin_object(j);
 		hld_write_text(j, "path", paths[i].path);
@@ -461,6 +441,5 @@ struct done hld_paths(struct call *c)
 		json_end_object(j);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }

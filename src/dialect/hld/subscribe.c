@@ -278,7 +278,6 @@ static int subscribe(struct call *c, struct subscription **ret)
 struct done hld_subscribe(struct call *c)
 {
 	struct subscription *s = NULL;
-	struct json *j;
 	int r;
 
 	if (c->dialect != &hld_dialect)
@@ -291,10 +290,8 @@ struct done hld_subscribe(struct call *c)
 		r = subscribe(c, &s);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_str(j, "subscription_id", s->id);
-	json_member_str(j, "message", "Subscription established. Waiting for events...");
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(
+		c, 0, NULL,
+		PAIRS(JSON_STR("subscription_id", s->id),
+		      JSON_STR("message", "Subscription established. Waiting for events...")));
 }

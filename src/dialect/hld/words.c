@@ -205,10 +205,8 @@ void hld_word_event(struct buf *out, const struct event *e)
 		return;
 	json_begin_object(&j);
 	json_member_str(&j, "jsonrpc", "2.0");
-	json_key(&j, "result");
-	json_begin_object(&j);
-	json_key(&j, "event");
-	json_begin_object(&j);
+	json_member_object(&j, "result");
+	json_member_object(&j, "event");
 	json_member_str(&j, "type", hld_type(e->type));
 	hld_write_time(&j, "timestamp", e->time_ms);
 	json_key(&j, "data");

@@ -15,11 +15,7 @@ enum { SHOWN = 160 }; /* bytes of a text in the log */
 
 static struct done reply(struct call *c)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, NULL, 0);
 }
 
 /* A hook that could not be read is no event: whoever looks for the reason looks into the log. */
@@ -105,13 +101,11 @@ void koine_write_agent_servers(struct json *j, const struct mirrors *m)
 
 static struct done handle_servers(struct call *c)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_key(j, "servers");
 	koine_write_agent_servers(j, call_mirrors(c));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static const struct field note_fields[] = {

@@ -28,12 +28,10 @@ static int need_automation(struct call *c)
 
 void koine_rule_parts(struct json *j, const struct rule *r)
 {
-	json_key(j, "trigger");
-	json_begin_object(j);
+	json_member_object(j, "trigger");
 	json_members(j, &rule_portrait, (struct selection) {RULE_OF_TRIGGER(r->trigger)}, r, 0);
 	json_end_object(j);
-	json_key(j, "action");
-	json_begin_object(j);
+	json_member_object(j, "action");
 	json_members(j, &rule_portrait, (struct selection) {RULE_OF_ACTION(r->action)}, r, 0);
 	json_end_object(j);
 }
@@ -59,18 +57,15 @@ static struct done handle_rules(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
 	automation_rules(call_automation(c), in->project, &rules, &n, &enabled);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "enabled", enabled);
-	json_key(j, "rules");
-	json_begin_array(j);
+	json_member_array(j, "rules");
 	for (unsigned i = 0; i < n; i++)
 		write_rule(j, rules[i]);
 	json_end_array(j);
 	json_member_uint(j, "left_out", trust_left_out(call_trust(c), in->project));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- what they did ---- */
@@ -97,18 +92,9 @@ static struct done log_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "log");
-	json_begin_array(j);
-	for (unsigned i = 0; i < e->n; i++) {
-		json_begin_object(j);
-		json_members(j, &rule_execution_portrait, (struct selection) {0}, &e->log[i], 0);
-		json_end_object(j);
-	}
-	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	j = call_object(c);
+	json_nouns(j, "log", &rule_execution_portrait, e->log, e->n);
+	return call_reply_object(c);
 }
 
 static struct done handle_log(struct call *c)
@@ -131,18 +117,8 @@ static void on_run(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct run_in *in = c->in;
-	struct json *j;
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "rule", in->rule);
-	json_member_bool(j, "run", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("rule", in->rule), JSON_BOOL("run", true)));
 }
 
 static struct done handle_run(struct call *c)

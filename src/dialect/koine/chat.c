@@ -36,8 +36,7 @@ static void write_piece(struct buf *out, const struct stream *s, struct text pie
 	json_begin_object(&j);
 	json_member_str(&j, "jsonrpc", "2.0");
 	json_member_str(&j, "method", "chat.text");
-	json_key(&j, "params");
-	json_begin_object(&j);
+	json_member_object(&j, "params");
 	json_key(&j, "request_id");
 	json_raw(&j, id.data, id.len);
 	json_member_text(&j, "conversation", s->conversation);
@@ -64,7 +63,6 @@ static void on_text(void *arg, struct text whole, size_t from)
 {
 	struct stream *s = arg;
 
-	(void)from;
 	while (s->turn && s->call->client && !s->call->request.silent) {
 		struct text piece = {.data = whole.data + s->sent, .len = whole.len - s->sent};
 
@@ -101,8 +99,7 @@ static void write_calls(struct call *c, struct json *j, const struct chat_answer
 {
 	if (a->n_calls == 0)
 		return;
-	json_key(j, "tool_calls");
-	json_begin_array(j);
+	json_member_array(j, "tool_calls");
 	for (unsigned i = 0; i < a->n_calls; i++) {
 		json_begin_object(j);
 		json_member_text(j, "id", a->calls[i].id);
@@ -126,8 +123,7 @@ static void write_usage(struct json *j, const struct agent_usage *u)
 		{"cache_written", u->cache_written},
 	};
 
-	json_key(j, "tokens");
-	json_begin_object(j);
+	json_member_object(j, "tokens");
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		if (counts[i].n >= 0)
 			json_member_int(j, counts[i].name, counts[i].n);
@@ -137,9 +133,8 @@ static void write_usage(struct json *j, const struct agent_usage *u)
 
 static void write_answer(struct call *c, const struct chat_answer *a)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_text(j, "content", a->content.data ? a->content : TEXT(""));
 	json_key(j, "request_id");
 	json_raw(j, a->request_id.data, a->request_id.len);
@@ -182,7 +177,6 @@ static void on_cancel(struct call *c, void *arg)
 {
 	const struct stream *s = arg;
 
-	(void)c;
 	chat_turn_cancel(s->turn);
 }
 
@@ -240,11 +234,9 @@ static struct done reply_names(struct call *c)
 {
 	const struct agent *preferred = chat_agent(call_chat(c), (struct text) {0});
 	const struct agent *agent;
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "agents");
-	json_begin_array(j);
+	json_member_array(j, "agents");
 	for (unsigned i = 0; (agent = chat_agent_at(call_chat(c), i)); i++) {
 		const struct chat_agent_info info = {.name = agent->name,
 						     .kind = agent->ops->kind,
@@ -256,8 +248,7 @@ static struct done reply_names(struct call *c)
 		json_end_object(j);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned n)
@@ -270,15 +261,12 @@ static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned 
 	if (!c)
 		return;
 	c->state = NULL;
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "agents");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "agents");
 	for (unsigned i = 0; i < n; i++)
 		write_agent(j, &agents[i]);
 	json_end_array(j);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static void on_agents_cancel(struct call *c, void *arg)

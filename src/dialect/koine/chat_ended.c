@@ -37,13 +37,6 @@ static int check_page(struct call *c, int64_t offset, int64_t limit)
 	return 0;
 }
 
-static void write_ended(struct json *j, const struct conversation *c)
-{
-	json_begin_object(j);
-	json_members(j, &conversation_portrait, (struct selection) {0}, c, 0);
-	json_end_object(j);
-}
-
 static struct done handle_ended(struct call *c)
 {
 	const struct ended_in *in = c->in;
@@ -55,16 +48,10 @@ static struct done handle_ended(struct call *c)
 		r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, &page);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "conversations");
-	json_begin_array(j);
-	for (unsigned i = 0; i < page.n; i++)
-		write_ended(j, &page.rows[i]);
-	json_end_array(j);
+	j = call_object(c);
+	json_nouns(j, "conversations", &conversation_portrait, page.rows, page.n);
 	json_member_int(j, "total", page.total);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done handle_read(struct call *c)
@@ -80,14 +67,12 @@ static struct done handle_read(struct call *c)
 					&c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_int(j, "number", in->number);
 	json_member_text(j, "conversation", id);
 	json_member_int(j, "total", page.total);
 	chat_wire_messages(j, &page);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- purging ---- */
@@ -123,18 +108,13 @@ static int purge(struct call *c)
 static struct done purged(struct call *c, int r)
 {
 	struct purge *p = c->state;
-	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
 	p->n_purged += p->step.n_purged;
 	if (p->step.more)
 		return call_work(c, WRITER, purge, purged);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_int(j, "purged", p->n_purged);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_INT("purged", p->n_purged)));
 }
 
 static struct done handle_purge(struct call *c)

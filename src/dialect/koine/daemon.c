@@ -19,13 +19,9 @@
 
 struct done koine_health(struct call *c)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_str(j, "status", "ok");
-	json_member_str(j, "version", c->server->opts.version);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(
+		c, 0, NULL,
+		PAIRS(JSON_STR("status", "ok"), JSON_STR("version", c->server->opts.version)));
 }
 
 /* Which host this is of those that share it, and whether it is there. */
@@ -45,8 +41,7 @@ static void write_store(struct json *j, const struct engine *engine)
 	const struct store_health *health = engine_health(engine);
 	const char *failing = engine_failing(engine);
 
-	json_key(j, "store");
-	json_begin_object(j);
+	json_member_object(j, "store");
 	json_member_str(j, "path", engine_store_path(engine));
 	json_member_str(j, "check",
 			health->failed              ? health->text
@@ -65,8 +60,7 @@ static void write_program(struct json *j, const struct sessions *sessions)
 	bool found;
 	struct text name = sessions_program(sessions, &found);
 
-	json_key(j, "session_program");
-	json_begin_object(j);
+	json_member_object(j, "session_program");
 	json_member_text(j, "name", name);
 	json_member_bool(j, "found", found);
 	json_end_object(j);
@@ -90,8 +84,7 @@ static void write_work(struct json *j, struct engine *engine)
 	json_member_uint(j, "rules_running", automation_running(engine->automation));
 	json_member_uint(j, "rules_invalid", engine->n_invalid_rules);
 	write_program(j, engine->sessions);
-	json_key(j, "tasks");
-	json_begin_object(j);
+	json_member_object(j, "tasks");
 	task_json_pauses(j, engine->tasks);
 	json_member_bool(j, "draining", tasks_draining(engine->tasks));
 	json_end_object(j);
@@ -103,8 +96,7 @@ static void write_work(struct json *j, struct engine *engine)
 /* Guests have a row of their own, once there were any. */
 static void write_listeners(struct json *j, const struct server *s)
 {
-	json_key(j, "listeners");
-	json_begin_array(j);
+	json_member_array(j, "listeners");
 	list_for_each (at, following, &s->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
 
@@ -135,8 +127,7 @@ struct done koine_daemon_status(struct call *c)
 	write_listeners(j, s);
 	json_key(j, "subsystems");
 	aiwg_write_subsystems(j, s, (struct text) {0});
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- its log ---- */
@@ -168,14 +159,11 @@ struct done koine_daemon_log(struct call *c)
 		return call_fail(c, refuse_field(&c->why, "limit",
 						 "limit must be between 1 and %d, not %lld",
 						 LOG_TAIL_LINES, (long long)in->limit));
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "lines");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "lines");
 	log_tail_read((uint64_t)in->after, (unsigned)in->limit, write_line, j);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- its settings ---- */
@@ -218,8 +206,7 @@ static void write_reload(struct json *j, const struct reload_rows *rows)
 
 	json_begin_object(j);
 	json_member_bool(j, "reloaded", true);
-	json_key(j, "settings");
-	json_begin_array(j);
+	json_member_array(j, "settings");
 	for (unsigned i = 0; i < rows->n; i++) {
 		const struct reload_row *row = &rows->rows[i];
 

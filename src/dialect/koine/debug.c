@@ -17,12 +17,8 @@ static struct done debug_echo(struct call *c)
 static struct done slept(struct call *c)
 {
 	const struct sleep_in *in = c->in;
-	struct json *j = call_result(c);
 
-	json_begin_object(j);
-	json_member_int(j, "slept_ms", in->ms);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_INT("slept_ms", in->ms)));
 }
 
 static struct done debug_sleep(struct call *c)

@@ -59,19 +59,14 @@ static struct done look(struct call *c)
 	unsigned n_sessions = sessions_open(call_engine(c)->sessions);
 	unsigned n_rules = automation_running(call_automation(c));
 	const uint64_t *end_ms = c->state;
-	struct json *j;
 
 	if (!c->client)
 		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 	if (n_tasks + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
 		return call_after(c, LOOK_MS, look);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_uint(j, "tasks", n_tasks);
-	json_member_uint(j, "sessions", n_sessions);
-	json_member_uint(j, "rules", n_rules);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL,
+			   PAIRS(JSON_UINT("tasks", n_tasks), JSON_UINT("sessions", n_sessions),
+				 JSON_UINT("rules", n_rules)));
 }
 
 struct done koine_daemon_drain(struct call *c)

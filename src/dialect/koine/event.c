@@ -49,8 +49,7 @@ static void begin_notification(struct json *j, const char *method, int64_t numbe
 	json_begin_object(j);
 	json_member_str(j, "jsonrpc", "2.0");
 	json_member_str(j, "method", method);
-	json_key(j, "params");
-	json_begin_object(j);
+	json_member_object(j, "params");
 	json_member_int(j, "subscription", number);
 }
 
@@ -251,20 +250,13 @@ static struct done subscribe_now(struct call *c, int r)
 	int64_t last = event_last(call_events(c));
 	int64_t since = asked->since.seq < 0 ? last : asked->since.seq;
 	int64_t number = 0;
-	struct json *j;
 
 	if (r == 0 && !c->client)
 		r = -ECANCELED;
 	if (r == 0)
 		r = subscribe(c, &asked->filter, since, &number);
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_int(j, "subscription", number);
-	json_member_int(j, "last", last);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL,
+			   PAIRS(JSON_INT("subscription", number), JSON_INT("last", last)));
 }
 
 static struct done handle_subscribe(struct call *c)
@@ -308,14 +300,11 @@ static struct done handle_unsubscribe(struct call *c)
 {
 	const struct unsubscribe_in *in = c->in;
 	struct subscription *s = find_subscription(find_watch(c->client), in->subscription);
-	struct json *j = call_result(c);
+	bool found = s != NULL;
 
-	json_begin_object(j);
-	json_member_bool(j, "unsubscribed", s != NULL);
-	json_end_object(j);
 	if (s)
 		subscription_free(s);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("unsubscribed", found)));
 }
 
 /* ---- event.list ---- */
@@ -323,8 +312,7 @@ static struct done handle_unsubscribe(struct call *c)
 static void write_page(struct json *j, const struct event_page *page)
 {
 	json_begin_object(j);
-	json_key(j, "events");
-	json_begin_array(j);
+	json_member_array(j, "events");
 	for (unsigned i = 0; i < page->n; i++) {
 		json_begin_object(j);
 		event_write_members(j, &page->events[i]);

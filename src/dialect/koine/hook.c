@@ -18,9 +18,8 @@ struct run_in {
 
 static struct done end(struct hook_call *h)
 {
-	struct json *j = call_result(h->call);
+	struct json *j = call_object(h->call);
 
-	json_begin_object(j);
 	json_key(j, "output");
 	if (h->said.data)
 		json_raw(j, h->said.data, h->said.len);
@@ -31,8 +30,7 @@ static struct done end(struct hook_call *h)
 		json_text(j, h->status);
 	else
 		json_null(j);
-	json_end_object(j);
-	return call_reply(h->call);
+	return call_reply_object(h->call);
 }
 
 static int read(struct call *c, struct hook_call *h)

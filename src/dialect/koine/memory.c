@@ -180,8 +180,7 @@ static struct done handle_stats(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_int(j, "total", n.memories.all);
 	json_member_int(j, "personal", n.memories.personal);
 	json_member_int(j, "group", n.memories.group);
@@ -202,8 +201,7 @@ static struct done handle_stats(struct call *c)
 	else
 		json_null(j);
 	json_member_uint(j, "words", n.words);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* A cursor is the "TIME/NUMBER" of the last row. Clients treat it as an opaque string. */
@@ -230,12 +228,10 @@ static bool read_cursor(struct text t, struct memory_page *page)
 static void write_page(struct call *c, const struct memory *rows, unsigned n,
 		       const struct memory_page *next)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 	char cursor[64];
 
-	json_begin_object(j);
-	json_key(j, "entries");
-	json_begin_array(j);
+	json_member_array(j, "entries");
 	for (unsigned i = 0; i < n; i++)
 		memory_entry_write(j, &rows[i]);
 	json_end_array(j);
@@ -279,7 +275,6 @@ static struct done handle_import(struct call *c)
 	const struct memory_asker by = memory_asker_of(&in->who);
 	int64_t n = 0;
 	unsigned at = 0;
-	struct json *j;
 
 	value_each (entry, in->entries) {
 		int r = memory_entry_import(call_memories(c), &c->arena, entry, &by, &n, &c->why);
@@ -293,17 +288,12 @@ static struct done handle_import(struct call *c)
 			return call_fail(c, r);
 		at++;
 	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_int(j, "imported", n);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_INT("imported", n)));
 }
 
 static struct done handle_backup(struct call *c)
 {
 	const struct backup_in *in = c->in;
-	struct json *j;
 	struct why why = {0};
 	char *path = arena_copy(&c->arena, in->path.data, in->path.len);
 	int r;
@@ -318,13 +308,7 @@ static struct done handle_backup(struct call *c)
 	/* A folder that is missing or full is not an internal error. */
 	if (r != 0 && why.text[0])
 		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_str(j, "path", path);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL, PAIRS(JSON_STR("path", path)));
 }
 
 #define MEMORY_ID(in)                                                                              \

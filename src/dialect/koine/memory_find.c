@@ -49,16 +49,14 @@ static void write_part(struct json *j, const char *name, double part)
 
 static void write_why(struct json *j, const struct memory_why *why)
 {
-	json_key(j, "why");
-	json_begin_object(j);
+	json_member_object(j, "why");
 	write_part(j, "words", why->words);
 	write_part(j, "alike", why->alike);
 	write_part(j, "context", why->context);
 	write_part(j, "names", why->names);
 	write_part(j, "dates", why->dates);
 	write_part(j, "kind", why->kind);
-	json_key(j, "matched");
-	json_begin_array(j);
+	json_member_array(j, "matched");
 	for (unsigned i = 0; i < why->n_matched; i++)
 		json_text(j, why->matched[i]);
 	json_end_array(j);
@@ -88,8 +86,7 @@ static void write_entry_then(struct json *j, const struct memory *m)
 static void write_hit_more(struct json *j, const struct memory *m)
 {
 	write_hit_then(j, m);
-	json_key(j, "duplicates");
-	json_begin_array(j);
+	json_member_array(j, "duplicates");
 	for (unsigned i = 0; i < m->duplicates.n; i++)
 		json_text(j, m->duplicates.items[i]);
 	json_end_array(j);
@@ -208,18 +205,11 @@ static struct done handle_delete(struct call *c)
 	const struct delete_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
-	struct json *j;
-	bool deleted;
+	bool deleted = false;
 	int r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, in->purge, &memory,
 			      &deleted, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "deleted", deleted);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL, PAIRS(JSON_BOOL("deleted", deleted)));
 }
 
 /* ---- the rows; they begin with ash's fields, for clients that give them in order ---- */

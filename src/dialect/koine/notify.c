@@ -48,11 +48,9 @@ static void write_state(struct json *j, const struct notify_state *s)
 static struct done handle_list(struct call *c)
 {
 	const struct notify *n = call_notify(c);
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "notifiers");
-	json_begin_array(j);
+	json_member_array(j, "notifiers");
 	for (unsigned i = 0; i < notify_count(n); i++) {
 		struct notify_state s;
 
@@ -60,8 +58,7 @@ static struct done handle_list(struct call *c)
 		write_state(j, &s);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- a test ---- */
@@ -73,12 +70,9 @@ static void on_tested(void *arg, int r, const struct notify_test_result *t, cons
 	struct json *j;
 
 	c->state = NULL;
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+	j = call_object_for(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_text(j, "name", in->name);
 	json_member_bool(j, "sent", t->sent);
 	json_member_bool(j, "asks", t->asks);
@@ -86,13 +80,11 @@ static void on_tested(void *arg, int r, const struct notify_test_result *t, cons
 		json_member_str(j, "pressed", t->pressed);
 		json_member_str(j, "by", t->by);
 	}
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	notify_test_leave(c->state);
 	c->state = NULL;
 	if (c->server->stopping)

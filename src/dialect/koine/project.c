@@ -57,24 +57,20 @@ static struct done handle_list(struct call *c)
 {
 	const struct trust_offer *const *offers;
 	unsigned n = trust_offers(call_trust(c), &offers);
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "projects");
-	json_begin_array(j);
+	json_member_array(j, "projects");
 	for (unsigned i = 0; i < n; i++)
 		write_short(c, j, offers[i]);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- what one would do ---- */
 
 static void write_rules(struct json *j, const struct trust_offer *o)
 {
-	json_key(j, "rules");
-	json_begin_array(j);
+	json_member_array(j, "rules");
 	for (unsigned i = 0; i < o->n_rules; i++) {
 		const struct rule *r = &o->rules[i];
 
@@ -89,13 +85,11 @@ static void write_rules(struct json *j, const struct trust_offer *o)
 
 static void write_times(struct json *j, const struct trust_offer *o)
 {
-	json_key(j, "watches");
-	json_begin_array(j);
+	json_member_array(j, "watches");
 	for (unsigned i = 0; i < o->n_watches; i++)
 		json_text(j, o->watches[i]);
 	json_end_array(j);
-	json_key(j, "jobs");
-	json_begin_array(j);
+	json_member_array(j, "jobs");
 	for (unsigned i = 0; i < o->n_jobs; i++) {
 		json_begin_object(j);
 		json_member_text(j, "id", o->jobs[i].id);
@@ -114,19 +108,16 @@ static struct done handle_show(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	write_head(j, call_trust(c), o);
 	json_member_text(j, "digest", o->digest.data ? o->digest : TEXT(""));
 	write_rules(j, o);
 	json_member_uint(j, "left_out", o->n_left_out);
 	write_times(j, o);
-	json_key(j, "held");
-	json_begin_array(j);
+	json_member_array(j, "held");
 	tasks_each_held(call_tasks(c), o->folder, write_id, j);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- trusting and distrusting ---- */
@@ -154,7 +145,6 @@ static int trust_work(struct call *c)
 static struct done trust_then(struct call *c, int r)
 {
 	const struct project_in *in = c->in;
-	struct json *j;
 
 	if (r == 0)
 		r = trust_set(call_trust(c), in->folder, in->digest, clock_utc_ms());
@@ -162,12 +152,9 @@ static struct done trust_then(struct call *c, int r)
 		return call_fail(c, r);
 	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
 		task_release_soon(call_tasks(c), in->folder, value_text(id));
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "folder", in->folder);
-	json_member_bool(j, "trusted", in->digest.data != NULL);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL,
+			   PAIRS(JSON_TEXT("folder", in->folder),
+				 JSON_BOOL("trusted", in->digest.data != NULL)));
 }
 
 static struct done handle_trust(struct call *c)

@@ -43,7 +43,6 @@ struct done koine_daemon_restart(struct call *c)
 {
 	const struct daemon_restart_in *in = c->in;
 	const struct server_opts *opts = &c->server->opts;
-	struct json *j;
 	int r = 0;
 
 	if (!opts->on_restart_asked)
@@ -52,11 +51,5 @@ struct done koine_daemon_restart(struct call *c)
 		r = watch(c);
 	if (r == 0)
 		r = opts->on_restart_asked(opts->arg, in->by_manager, true, in->env);
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_bool(j, "restarting", true);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL, PAIRS(JSON_BOOL("restarting", true)));
 }

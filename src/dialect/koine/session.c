@@ -178,18 +178,10 @@ static void on_interrupted(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct found *f = c->state;
-	struct json *j;
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "id", f->row.id);
-	json_member_str(j, "status", session_status_name(SESSION_COMPLETING));
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why,
+			  PAIRS(JSON_TEXT("id", f->row.id),
+				JSON_STR("status", session_status_name(SESSION_COMPLETING))));
 }
 
 static struct done interrupt_then(struct call *c, int r)
@@ -233,15 +225,13 @@ static struct done changed(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "id", f->row.id);
 	if (in->title.data)
 		json_member_text(j, "title", in->title);
 	else
 		json_member_bool(j, "archived", in->archived);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done change_then(struct call *c, int r)
@@ -312,15 +302,12 @@ static struct done handle_list(struct call *c)
 		r = session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "sessions");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "sessions");
 	for (unsigned i = 0; i < n; i++)
 		session_json_write_short(j, &rows[i]);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done handle_get(struct call *c)
@@ -341,8 +328,7 @@ static struct done handle_get(struct call *c)
 static void write_page(struct json *j, const struct session_page *page, int64_t at)
 {
 	json_begin_object(j);
-	json_key(j, "events");
-	json_begin_array(j);
+	json_member_array(j, "events");
 	for (unsigned i = 0; i < page->n; i++)
 		session_json_write_event(j, &page->events[i]);
 	json_end_array(j);
@@ -412,10 +398,8 @@ static struct done handle_paths(struct call *c)
 		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "paths");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "paths");
 	for (unsigned i = 0; i < n; i++) {
 		json_begin_object(j);
 		json_member_text(j, "path", paths[i].path);
@@ -424,8 +408,7 @@ static struct done handle_paths(struct call *c)
 		json_end_object(j);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- the method table ---- */

@@ -79,10 +79,8 @@ void session_json_write(struct json *j, struct arena *a, const struct session *s
 
 void session_json_write_short(struct json *j, const struct session *session)
 {
-	json_begin_object(j);
-	json_members(j, &session_portrait, (struct selection) {.with = MEMBER_LISTED}, session,
-		     SESSION_SHOWN);
-	json_end_object(j);
+	json_noun(j, &session_portrait, (struct selection) {.with = MEMBER_LISTED}, session,
+		  SESSION_SHOWN);
 }
 
 /* ---- what it said ---- */

@@ -29,18 +29,7 @@ struct groups_in {
 
 void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did)
 {
-	struct json *j;
-
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "id", id);
-	json_member_bool(j, did, true);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("id", id), JSON_BOOL(did, true)));
 }
 
 static void answer_done(struct call *c, int r, const struct why *why, const char *did)
@@ -54,23 +43,17 @@ static void on_retried(void *arg, int r, const struct text *ids, unsigned n, con
 {
 	struct call *c = arg;
 	const struct task_in *in = c->in;
-	struct json *j;
+	struct json *j = call_object_for(c, r, why);
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_text(j, "id", in->id);
 	json_member_bool(j, "retried", true);
-	json_key(j, "tasks");
-	json_begin_array(j);
+	json_member_array(j, "tasks");
 	for (unsigned i = 0; i < n; i++)
 		json_text(j, ids[i]);
 	json_end_array(j);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static void on_released(void *arg, int r, const struct why *why)
@@ -229,10 +212,8 @@ static struct done find_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "tasks");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "tasks");
 	for (unsigned i = 0; i < f->n; i++)
 		task_catch_up(call_tasks(c), &f->tasks[i]);
 	if (f->filter.open_first)
@@ -241,14 +222,12 @@ static struct done find_then(struct call *c, int r)
 		write_found(j, f, i);
 	json_end_array(j);
 	write_next(j, f);
-	json_key(j, "counts");
-	json_begin_object(j);
+	json_member_object(j, "counts");
 	json_member_int(j, "total", f->counts.total);
 	task_json_counts(j, f->counts.n);
 	json_end_object(j);
 	task_json_pauses(j, call_tasks(c));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* The counts come from the loop, the tasks from the store. */
@@ -333,16 +312,14 @@ static struct done groups_then(struct call *c, int r)
 		return call_fail(c, r);
 	j = g->json = call_result(c);
 	json_begin_object(j);
-	json_key(j, "groups");
-	json_begin_array(j);
+	json_member_array(j, "groups");
 	for (unsigned i = 0; i < g->n; i++)
 		write_group(j, &g->groups[i],
 			    task_group_is_paused(call_tasks(c), g->groups[i].name));
 	tasks_each_paused(call_tasks(c), write_paused, g);
 	json_end_array(j);
 	json_member_bool(j, "paused", task_group_is_paused(call_tasks(c), (struct text) {0}));
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* The counts come from the store, the pauses from the loop. */

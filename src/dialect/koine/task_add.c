@@ -86,19 +86,14 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
+	struct json *j = call_object_for(c, r, why);
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_text(j, "project", task->project);
 	json_member_text(j, "id", task->id);
 	json_member_str(j, "state", task_state_name(task->state));
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static struct done submit(struct call *c, const struct task_new *new)

@@ -106,18 +106,9 @@ static struct done handle_edit(struct call *c)
 static void answer_pause(struct call *c, int r, const struct why *why, bool paused)
 {
 	const struct pause_in *in = c->in;
-	struct json *j;
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "group", in->group);
-	json_member_bool(j, "paused", paused);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why,
+			  PAIRS(JSON_TEXT("group", in->group), JSON_BOOL("paused", paused)));
 }
 
 static void on_paused(void *arg, int r, const struct why *why)
@@ -143,7 +134,6 @@ static struct done handle_parallel(struct call *c)
 {
 	const struct parallel_in *in = c->in;
 	unsigned was = tasks_parallel(call_tasks(c), in->group);
-	struct json *j;
 	int r;
 
 	if (in->parallel < 0 || in->parallel > PARALLEL_MAX)
@@ -151,15 +141,9 @@ static struct done handle_parallel(struct call *c)
 				 PARALLEL_MAX, (long long)in->parallel);
 	else
 		r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "group", in->group);
-	json_member_int(j, "parallel", in->parallel);
-	json_member_int(j, "was", was);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL,
+			   PAIRS(JSON_TEXT("group", in->group), JSON_INT("parallel", in->parallel),
+				 JSON_INT("was", was)));
 }
 
 static struct done handle_resume(struct call *c)
@@ -176,17 +160,8 @@ static struct done handle_resume(struct call *c)
 static void on_cleaned(void *arg, int r, int64_t n, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
 
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_int(j, "cleaned", n);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_INT("cleaned", n)));
 }
 
 static struct done handle_clean(struct call *c)

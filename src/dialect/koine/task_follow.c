@@ -69,13 +69,11 @@ struct done koine_task_output(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	write_piece(j, &o);
 	json_member_int(j, "end", o.end);
 	json_member_bool(j, "running", o.running);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- as it comes ---- */
@@ -133,8 +131,7 @@ static void write_notification(struct buf *out, const struct follow *f)
 	json_begin_object(&j);
 	json_member_str(&j, "jsonrpc", "2.0");
 	json_member_str(&j, "method", "task.output");
-	json_key(&j, "params");
-	json_begin_object(&j);
+	json_member_object(&j, "params");
 	json_member_text(&j, "project", f->project);
 	json_member_text(&j, "id", f->id);
 	write_piece(&j, &f->output);

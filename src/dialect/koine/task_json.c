@@ -45,8 +45,7 @@ static void write_waits(struct json *j, const struct task_waits *w)
 		     TEXT_ARGS(w->on.data ? w->on : text_of(on)), waits[w->reason].behind);
 	if (w->more > 0 && n > 0 && (size_t)n < sizeof(shown))
 		snprintf(shown + n, sizeof(shown) - (size_t)n, " and %u more", w->more);
-	json_key(j, "waits");
-	json_begin_object(j);
+	json_member_object(j, "waits");
 	json_member_str(j, "for", waits[w->reason].name);
 	if (w->on.data)
 		json_member_text(j, "on", w->on);
@@ -111,8 +110,7 @@ static void write_group(void *arg, struct text group)
 void task_json_pauses(struct json *j, struct tasks *tasks)
 {
 	json_member_bool(j, "paused", task_group_is_paused(tasks, (struct text) {0}));
-	json_key(j, "paused_groups");
-	json_begin_array(j);
+	json_member_array(j, "paused_groups");
 	tasks_each_paused(tasks, write_group, j);
 	json_end_array(j);
 }

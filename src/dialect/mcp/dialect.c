@@ -74,7 +74,6 @@ static int listening(struct dialect_host *h, const char *project, struct endpoin
 	const struct offer *o;
 	int r = h->state ? 0 : make(h);
 
-	(void)project;
 	if (r != 0)
 		return r;
 	o = h->state;
@@ -86,7 +85,6 @@ static int start(struct dialect_host *h, struct why *why)
 {
 	struct offer *o = h->state;
 
-	(void)why;
 	return o ? watch_start(o->mcp, h->daemon->engine->events, &o->watch) : 0;
 }
 
@@ -94,7 +92,6 @@ static int stopping(struct dialect_host *h, struct why *why)
 {
 	struct offer *o = h->state;
 
-	(void)why;
 	if (o) {
 		watch_stop(o->watch);
 		o->watch = NULL;
@@ -106,7 +103,6 @@ static int release(struct dialect_host *h, struct why *why)
 {
 	struct offer *o = h->state;
 
-	(void)why;
 	if (o) {
 		watch_stop(o->watch);
 		mcp_free(o->mcp);

@@ -156,14 +156,10 @@ static int need_approvals(struct call *c)
 static struct done write_answer(struct call *c, bool answered, struct text answer,
 				const char *status)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_bool(j, "answered", answered);
-	json_member_text(j, "answer", answer.data ? answer : TEXT(""));
-	json_member_str(j, "status", status);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL,
+			   PAIRS(JSON_BOOL("answered", answered),
+				 JSON_TEXT("answer", answer.data ? answer : TEXT("")),
+				 JSON_STR("status", status)));
 }
 
 static void answer_asked(struct call *c, const struct approval *a)
@@ -198,13 +194,10 @@ static int write_elicitation(struct call *c, struct text *ret_params)
 	j = json_writer(&out);
 	json_begin_object(&j);
 	json_member_text(&j, "message", in->question);
-	json_key(&j, "requestedSchema");
-	json_begin_object(&j);
+	json_member_object(&j, "requestedSchema");
 	json_member_str(&j, "type", "object");
-	json_key(&j, "properties");
-	json_begin_object(&j);
-	json_key(&j, "answer");
-	json_begin_object(&j);
+	json_member_object(&j, "properties");
+	json_member_object(&j, "answer");
 	json_member_str(&j, "type", "string");
 	if (in->choices) {
 		json_key(&j, "enum");

@@ -112,8 +112,7 @@ static void write_subjects(struct json *j, struct text rest)
 {
 	struct text subject;
 
-	json_key(j, "subjects");
-	json_begin_array(j);
+	json_member_array(j, "subjects");
 	while (member_next_line(&rest, &subject))
 		json_text(j, subject);
 	json_end_array(j);
@@ -161,16 +160,13 @@ void mcp_write_memory(struct json *j, const struct memory *m, size_t cut, struct
 static struct done reply_rows(struct call *c, const struct memory *rows, unsigned n,
 			      struct text project)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "memories");
-	json_begin_array(j);
+	json_member_array(j, "memories");
 	for (unsigned i = 0; i < n; i++)
 		mcp_write_memory(j, &rows[i], CONTENT_SHOWN, project);
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done reply_one(struct call *c, const struct memory *m)
@@ -273,10 +269,8 @@ static void write_similar(struct json *j, const struct adding *s)
 
 		if (text_equal(m->id, s->memory.id))
 			continue;
-		if (!begun) {
-			json_key(j, "similar");
-			json_begin_array(j);
-		}
+		if (!begun)
+			json_member_array(j, "similar");
 		begun = true;
 		json_begin_object(j);
 		json_member_text(j, "id", m->id);
@@ -297,12 +291,10 @@ static struct done added(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	write_members(j, &s->memory, CONTENT_SHOWN, (struct text) {0});
 	write_similar(j, s);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done fail_cancelled(struct call *c)
@@ -390,8 +382,7 @@ static struct done handle_delete(struct call *c)
 {
 	const struct delete_in *in = c->in;
 	struct memory_asker by;
-	struct memory memory;
-	struct json *j;
+	struct memory memory = {0};
 	bool deleted = false;
 	int r = changer(c, in->id, &by);
 
@@ -400,14 +391,9 @@ static struct done handle_delete(struct call *c)
 				  &deleted, &c->why);
 	if (r == 0 && !deleted)
 		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "memory not found: ", in->id);
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "deleted", memory.id);
-	json_member_text(j, "content", text_cut(memory.content, CONTENT_SHOWN));
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL,
+			   PAIRS(JSON_TEXT("deleted", memory.id),
+				 JSON_TEXT("content", text_cut(memory.content, CONTENT_SHOWN))));
 }
 
 /* ---- the tools ---- */

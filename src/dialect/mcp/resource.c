@@ -336,8 +336,7 @@ static struct done handle_list(struct call *c)
 		return call_fail(c, r);
 	p.j = call_result(c);
 	json_begin_object(p.j);
-	json_key(p.j, "resources");
-	json_begin_array(p.j);
+	json_member_array(p.j, "resources");
 	r = kinds[kind](c, &p);
 	if (r != 0)
 		return call_fail(c, r);

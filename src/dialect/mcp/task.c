@@ -38,13 +38,6 @@ struct list_in {
 	int64_t limit;
 };
 
-static struct done fail(struct call *c, int r, const struct why *why)
-{
-	if (r > 0)
-		c->why = *why;
-	return call_fail(c, r);
-}
-
 static int need_tasks(struct call *c)
 {
 	if (call_tasks(c))
@@ -57,18 +50,13 @@ static int need_tasks(struct call *c)
 static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
+	struct json *j = call_object_for(c, r, why);
 
-	if (r != 0) {
-		(void)fail(c, r, why);
+	if (!j)
 		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
 	json_member_text(j, "id", task->id);
 	json_member_str(j, "state", task_state_name(task->state));
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 /* It runs where its client works. */
@@ -203,17 +191,14 @@ static struct done list_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "tasks");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "tasks");
 	for (unsigned i = 0; i < f->n; i++) {
 		task_catch_up(call_tasks(c), &f->tasks[i]);
 		write_task(c, j, &f->tasks[i], false);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done handle_list(struct call *c)
@@ -250,22 +235,15 @@ static struct done handle_output(struct call *c)
 	const struct one_in *in = c->in;
 	int64_t max = in->max > 0 && in->max < OUTPUT_MAX ? in->max : OUTPUT_MAX;
 	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
-	struct task_output out;
-	struct json *j;
+	struct task_output out = {0};
 	int r = need_tasks(c)
 			?: task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id,
 				       offset, (size_t)max, &out, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "output", out.bytes.data ? out.bytes : TEXT(""));
-	json_member_int(j, "offset", out.offset);
-	json_member_int(j, "end", out.end);
-	json_member_bool(j, "running", out.running);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, r, NULL,
+			   PAIRS(JSON_TEXT("output", out.bytes.data ? out.bytes : TEXT("")),
+				 JSON_INT("offset", out.offset), JSON_INT("end", out.end),
+				 JSON_BOOL("running", out.running)));
 }
 
 /* ---- ending one ---- */
@@ -274,17 +252,8 @@ static void on_cancelled(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct one_in *in = c->in;
-	struct json *j;
 
-	if (r != 0) {
-		(void)fail(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "cancelled", in->id);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("cancelled", in->id)));
 }
 
 static struct done handle_cancel(struct call *c)

@@ -66,8 +66,6 @@ static int on_event(void *arg, const struct event *e)
 
 static int on_gone(void *arg, int64_t n)
 {
-	(void)arg;
-	(void)n;
 	return 0;
 }
 

@@ -44,7 +44,6 @@ static int start(struct dialect_host *h, struct why *why)
 	struct samples *s = NULL;
 	int r = samples_start(h->daemon->server, h->daemon->engine, &s);
 
-	(void)why;
 	h->state = h->daemon->server->samples = s;
 	return r;
 }
@@ -52,7 +51,6 @@ static int start(struct dialect_host *h, struct why *why)
 /* Also after a start that failed, when the server is gone already. */
 static int release(struct dialect_host *h, struct why *why)
 {
-	(void)why;
 	samples_free(h->state);
 	h->state = NULL;
 	return 0;

@@ -9,21 +9,24 @@
 
 void metric_engine_take(struct metric_from *f, struct engine *e)
 {
+	const struct approval_figures *figures = approvals_figures(e->approvals);
+
 	f->engine = e;
 	event_figures(e->events, &f->events);
 	f->has_memory = memory_figures(e->memories, &f->memory);
 	if (e->tasks)
 		task_count(e->tasks, (struct text) {0}, &f->tasks);
+	f->writable = !engine_failing(e);
+	f->approvals = approvals_pending(e->approvals);
+	f->sessions = sessions_open(e->sessions);
+	f->children = engine_children();
+	f->approval_waits = figures ? &figures->waited : NULL;
+	f->searches = &f->memory.searches;
 }
 
 static const struct engine *engine_of(const void *from)
 {
 	return ((const struct metric_from *)from)->engine;
-}
-
-COLLECT(writable)
-{
-	metric_value(sink, f, NULL, !engine_failing(engine_of(from)));
 }
 
 COLLECT(tasks)
@@ -38,11 +41,6 @@ COLLECT(tasks)
 }
 
 /* ---- approvals ---- */
-
-COLLECT(approvals)
-{
-	metric_count(sink, f, NULL, approvals_pending(engine_of(from)->approvals));
-}
 
 /* Of what can be: nobody denies, and no rule lets anything expire. */
 COLLECT(decisions)
@@ -60,20 +58,7 @@ COLLECT(decisions)
 	}
 }
 
-COLLECT(approval_waits)
-{
-	const struct approval_figures *figures = approvals_figures(engine_of(from)->approvals);
-
-	if (figures)
-		metric_histogram(sink, f, NULL, &figures->waited);
-}
-
 /* ---- agents ---- */
-
-COLLECT(sessions)
-{
-	metric_count(sink, f, NULL, sessions_open(engine_of(from)->sessions));
-}
 
 typedef void (*spend_fn)(const struct spend_row *row, struct text *labels,
 			 const struct metric_family *f, struct metric_sink *sink);
@@ -160,34 +145,4 @@ COLLECT(cost)
 
 /* ---- memories ---- */
 
-COLLECT(indexes)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->memory.n_indexes);
-}
-
-COLLECT(index_bytes)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->memory.index_bytes);
-}
-
-COLLECT(searches)
-{
-	metric_histogram(sink, f, NULL, &((const struct metric_from *)from)->memory.searches);
-}
-
 /* ---- events ---- */
-
-COLLECT(events)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->events.published);
-}
-
-COLLECT(subscribers)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->events.subscribers);
-}
-
-COLLECT(events_lost)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->events.lost);
-}

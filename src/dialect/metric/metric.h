@@ -47,6 +47,21 @@ struct metric_from {
 	bool has_memory;
 	struct task_counts tasks;
 	struct metric_process process;
+	uint64_t start_ms;
+	uint64_t calls_running;
+	uint64_t calls_parked;
+	uint64_t answers; /* bytes of responses that wait */
+	uint64_t input;   /* bytes of incomplete messages */
+	uint64_t writable;
+	uint64_t approvals; /* pending */
+	uint64_t sessions;  /* running */
+	uint64_t children;
+	uint64_t log_left_out;
+	const struct histogram *held; /* NULL: not measured; the same goes for the following */
+	const struct histogram *commits;
+	const struct histogram *batches;
+	const struct histogram *approval_waits;
+	const struct histogram *searches;
 };
 
 /* Of `n_connections` descriptors it is known that they are open. */
@@ -65,57 +80,33 @@ void metric_server_take(struct metric_from *f, struct server *s);
 	void collect_##name(const void *from, const struct metric_family *f,                       \
 			    struct metric_sink *sink)
 
+/* A number of struct metric_from, a histogram to which it points, and a number of each dialect's
+ * listeners. */
+COLLECT(number);
+COLLECT(histogram);
+COLLECT(listeners);
+
 COLLECT(build);
-COLLECT(start_time);
 COLLECT(calls);
 COLLECT(refusals);
 COLLECT(call_times);
-COLLECT(calls_running);
-COLLECT(calls_parked);
-COLLECT(held);
-COLLECT(connections);
-COLLECT(accepted);
 COLLECT(refused);
 COLLECT(gate);
-COLLECT(bytes_in);
-COLLECT(bytes_out);
-COLLECT(dropped);
-COLLECT(answers);
-COLLECT(input);
 COLLECT(work);
-COLLECT(commits);
-COLLECT(commits_failed);
-COLLECT(batches);
 
 /* ---- the engine's: engine.c ---- */
 
 void metric_engine_take(struct metric_from *f, struct engine *e);
 
-COLLECT(writable);
 COLLECT(tasks);
-COLLECT(approvals);
 COLLECT(decisions);
-COLLECT(approval_waits);
-COLLECT(sessions);
 COLLECT(turns);
 COLLECT(tokens);
 COLLECT(cost);
-COLLECT(indexes);
-COLLECT(index_bytes);
-COLLECT(searches);
-COLLECT(events);
-COLLECT(subscribers);
-COLLECT(events_lost);
 
 /* ---- the process's: process.c ---- */
 
-COLLECT(children);
 COLLECT(log_lines);
-COLLECT(log_left_out);
-COLLECT(rss);
-COLLECT(cpu);
-COLLECT(open_fds);
-COLLECT(max_fds);
 
 /* ---- show.c: who is shown them ---- */
 

@@ -77,12 +77,6 @@ void metric_process_read(struct metric_process *ret, uint64_t n_connections)
 	};
 }
 
-COLLECT(children)
-{
-	(void)from;
-	metric_count(sink, f, NULL, engine_children());
-}
-
 COLLECT(log_lines)
 {
 	(void)from;
@@ -91,30 +85,4 @@ COLLECT(log_lines)
 
 		metric_count(sink, f, &level, log_written((enum log_level)i));
 	}
-}
-
-COLLECT(log_left_out)
-{
-	(void)from;
-	metric_count(sink, f, NULL, log_left_out());
-}
-
-COLLECT(rss)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->process.rss);
-}
-
-COLLECT(cpu)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->process.cpu_ns);
-}
-
-COLLECT(open_fds)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->process.open_fds);
-}
-
-COLLECT(max_fds)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->process.max_fds);
 }

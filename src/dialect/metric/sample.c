@@ -154,12 +154,10 @@ static void write(struct json *j, const struct sample *s)
 struct done metric_samples(struct call *c)
 {
 	const struct samples *s = c->server->samples;
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 	struct sample now;
 
-	json_begin_object(j);
-	json_key(j, "samples");
-	json_begin_array(j);
+	json_member_array(j, "samples");
 	for (unsigned i = 0; s && i < s->n; i++)
 		write(j, &s->rows[(s->first + i) % SAMPLES_MAX]);
 	if (s) {
@@ -167,6 +165,5 @@ struct done metric_samples(struct call *c)
 		write(j, &now);
 	}
 	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }

@@ -80,6 +80,30 @@ void metric_server_take(struct metric_from *f, struct server *s)
 	take_endpoints(f, &s->closed_endpoints);
 	if (s->workers)
 		workers_figures(s->workers, &f->workers);
+	f->start_ms = (uint64_t)s->started_utc_ms;
+	f->calls_running = s->n_calls;
+	list_for_each (at, following, &s->parked)
+		f->calls_parked++;
+	f->answers = room_used(&s->room);
+	f->input = s->input_held;
+	f->held = loop_held(s->loop);
+	f->commits = &f->workers.commits;
+	f->batches = &f->workers.batches;
+}
+
+/* ---- from one place ---- */
+
+COLLECT(number)
+{
+	metric_count(sink, f, NULL, *(const uint64_t *)((const char *)from + f->at));
+}
+
+COLLECT(histogram)
+{
+	const struct histogram *h = *(const struct histogram *const *)((const char *)from + f->at);
+
+	if (h)
+		metric_histogram(sink, f, NULL, h);
 }
 
 /* ---- the daemon ---- */
@@ -90,11 +114,6 @@ COLLECT(build)
 		text_of(((const struct metric_from *)from)->server->opts.version);
 
 	metric_value(sink, f, &version, 1);
-}
-
-COLLECT(start_time)
-{
-	metric_value(sink, f, NULL, ((const struct metric_from *)from)->server->started_utc_ms);
 }
 
 /* ---- calls ---- */
@@ -177,35 +196,21 @@ COLLECT(refusals)
 		show_refusals(all, all->listeners[i].dialect, f, sink);
 }
 
-COLLECT(calls_running)
-{
-	metric_value(sink, f, NULL, ((const struct metric_from *)from)->server->n_calls);
-}
-
-COLLECT(calls_parked)
-{
-	int64_t n = 0;
-
-	list_for_each (at, following, &((const struct metric_from *)from)->server->parked)
-		n++;
-	metric_value(sink, f, NULL, n);
-}
-
 /* ---- connections ---- */
 
-/* A member of every dialect's listeners, at this place in the struct. */
-static void each_dialect(const struct metric_from *from, size_t place,
-			 const struct metric_family *f, struct metric_sink *sink)
+COLLECT(listeners)
 {
-	for (unsigned i = 0; i < from->n_listeners; i++) {
-		const struct metric_listeners *l = &from->listeners[i];
+	const struct metric_from *all = from;
+
+	for (unsigned i = 0; i < all->n_listeners; i++) {
+		const struct metric_listeners *l = &all->listeners[i];
 		const struct text dialect = text_of(l->dialect->name);
 
-		metric_count(sink, f, &dialect, *(const uint64_t *)((const char *)l + place));
+		metric_count(sink, f, &dialect, *(const uint64_t *)((const char *)l + f->at));
 	}
 }
 
-/* The same for an array of them: one for each name. */
+/* An array of every dialect's listeners, at this place in the struct: a number for each name. */
 static void each_reason(const struct metric_from *from, size_t place, const char *const *names,
 			unsigned n, const struct metric_family *f, struct metric_sink *sink)
 {
@@ -224,16 +229,6 @@ static void each_reason(const struct metric_from *from, size_t place, const char
 
 #define PLACE(member) offsetof(struct metric_listeners, member)
 
-COLLECT(connections)
-{
-	each_dialect(from, PLACE(connections), f, sink);
-}
-
-COLLECT(accepted)
-{
-	each_dialect(from, PLACE(accepted), f, sink);
-}
-
 COLLECT(refused)
 {
 	each_reason(from, PLACE(refused), refused_names, N_REFUSED_FOR, f, sink);
@@ -242,31 +237,6 @@ COLLECT(refused)
 COLLECT(gate)
 {
 	each_reason(from, PLACE(gate), gate_names, N_GATE_REASONS, f, sink);
-}
-
-COLLECT(bytes_in)
-{
-	each_dialect(from, PLACE(bytes_in), f, sink);
-}
-
-COLLECT(bytes_out)
-{
-	each_dialect(from, PLACE(bytes_out), f, sink);
-}
-
-COLLECT(dropped)
-{
-	each_dialect(from, PLACE(dropped), f, sink);
-}
-
-COLLECT(answers)
-{
-	metric_count(sink, f, NULL, room_used(&((const struct metric_from *)from)->server->room));
-}
-
-COLLECT(input)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->server->input_held);
 }
 
 /* ---- threads ---- */
@@ -279,27 +249,4 @@ COLLECT(work)
 
 	metric_count(sink, f, &reader, w->n_reads);
 	metric_count(sink, f, &writer, w->n_writes);
-}
-
-COLLECT(held)
-{
-	const struct histogram *h = loop_held(((const struct metric_from *)from)->server->loop);
-
-	if (h)
-		metric_histogram(sink, f, NULL, h);
-}
-
-COLLECT(commits)
-{
-	metric_histogram(sink, f, NULL, &((const struct metric_from *)from)->workers.commits);
-}
-
-COLLECT(commits_failed)
-{
-	metric_count(sink, f, NULL, ((const struct metric_from *)from)->workers.n_failed);
-}
-
-COLLECT(batches)
-{
-	metric_histogram(sink, f, NULL, &((const struct metric_from *)from)->workers.batches);
 }

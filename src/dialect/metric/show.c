@@ -1,6 +1,7 @@
 /* GET /metrics, and daemon.metrics for those who do not speak HTTP. */
 #include <errno.h>
 
+#include "base/log.h"
 #include "base/metric.h"
 #include "dialect/metric/metric.h"
 #include "wire/http/http1.h"
@@ -14,6 +15,7 @@ static int write_all(struct call *c, enum metric_format format, struct buf *out)
 	metric_server_take(from, c->server);
 	metric_engine_take(from, call_engine(c));
 	metric_process_read(&from->process, c->server->n_clients);
+	from->log_left_out = log_left_out();
 	metric_write_text(out, format, metric_families, n_metric_families, from);
 	return out->err;
 }

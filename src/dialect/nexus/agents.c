@@ -96,9 +96,8 @@ static int create(struct call *c)
 
 static void begin_created(struct call *c, const struct creation *creation)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_text(j, "agent_id", creation->id);
 	json_key(j, "url");
 	/* No character of an id needs escaping in JSON. */
@@ -125,8 +124,7 @@ static void write_error(struct json *j, const struct chat_answer *a)
 		agent_failed || a->result < 0 ? REFUSE_INTERNAL : (enum refusal)a->result;
 
 	json_begin_object(j);
-	json_key(j, "error");
-	json_begin_object(j);
+	json_member_object(j, "error");
 	json_member_int(j, "code", nexus_dialect.errors[code].code);
 	json_member_text(j, "message",
 			 agent_failed ? (struct text) {.data = text.data, .len = text.len}
@@ -163,7 +161,6 @@ static void initial_cancelled(struct call *c, void *arg)
 {
 	struct creation *creation = arg;
 
-	(void)c;
 	if (creation->turn)
 		chat_turn_cancel(creation->turn);
 }
@@ -316,16 +313,13 @@ struct done nexus_list_agents(struct call *c)
 		r = chat_list(call_chat(c), c->lane, &c->arena, &page);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "agents");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "agents");
 	for (unsigned i = 0; i < page.n; i++)
 		write_agent(j, &page.rows[i]);
 	json_end_array(j);
 	json_member_int(j, "total", page.total);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- destroy ---- */
@@ -340,12 +334,10 @@ static void destroyed(void *arg, int r, const struct why *why)
 		(void)nexus_fail(c, in->agent_id, r, why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	json_member_text(j, "agent_id", in->agent_id);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done nexus_destroy_agent(struct call *c)
@@ -368,14 +360,12 @@ struct done nexus_destroy_agent(struct call *c)
 
 static struct done reply_success(struct call *c, const char *message)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_bool(j, "success", true);
 	if (message)
 		json_member_str(j, "message", message);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* On koine's own socket it is always the daemon that ends. */

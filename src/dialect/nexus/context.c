@@ -21,16 +21,14 @@ static void write_tokens(void *arg, int r, const struct chat_counts *n, const st
 		(void)nexus_fail(c, conversation_of(c), r, why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_int(j, "system", n->system);
 	json_member_int(j, "tools", n->tools);
 	json_member_int(j, "messages", n->messages);
 	json_member_int(j, "total", n->total);
 	json_member_int(j, "budget", n->budget);
 	json_member_int(j, "available", n->available);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 static void write_context(void *arg, int r, const struct chat_counts *n, const struct why *why)
@@ -42,12 +40,10 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 		(void)nexus_fail(c, conversation_of(c), r, why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_int(j, "message_count", n->n_messages);
 	json_member_bool(j, "system_prompt", n->has_system);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 /* If the conversation is in memory, this answers within the same turn of the loop. */
@@ -97,15 +93,13 @@ struct done nexus_get_messages(struct call *c)
 				  &page, &c->why);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_text(j, "agent_id", at.conversation);
 	json_member_int(j, "total", page.total);
 	json_member_int(j, "offset", in->offset);
 	json_member_int(j, "limit", in->limit);
 	chat_wire_messages(j, &page);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 /* ---- compact ---- */
@@ -120,16 +114,14 @@ static void compact_done(void *arg, int r, const struct chat_compacted *done, co
 		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
 		return;
 	}
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_bool(j, "compacted", done->compacted);
 	if (!done->compacted)
 		json_member_str(j, "reason", "nothing_to_compact");
 	json_member_int(j, "tokens_before", done->tokens_before);
 	json_member_int(j, "tokens_after", done->tokens_after);
 	json_member_int(j, "tokens_saved", done->tokens_before - done->tokens_after);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 struct done nexus_compact(struct call *c)

@@ -78,7 +78,6 @@ static void send_done(void *arg, const struct chat_answer *a)
 /* Cancelling stops the turn but does not drop it: the call is answered with what came. */
 static void send_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	if (c->state)
 		chat_turn_cancel(c->state);
 }
@@ -113,16 +112,14 @@ struct done nexus_send(struct call *c)
 
 static void write_cancelled(struct call *c, struct text id, bool cancelled)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
 	json_member_bool(j, "cancelled", cancelled);
 	json_key(j, "request_id");
 	json_raw(j, id.data, id.len);
 	if (!cancelled)
 		json_member_str(j, "reason", "not_found_or_completed");
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_reply_object(c);
 }
 
 /* Nothing was cancelled; this checks whether the conversation exists at all. */
@@ -133,7 +130,6 @@ static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 	const struct cancel_in *in = c->in;
 	const struct text *id = c->state;
 
-	(void)counts;
 	if (r != 0)
 		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
 	else

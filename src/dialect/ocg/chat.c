@@ -16,14 +16,12 @@ struct asked {
 
 static void write_calls(struct json *j, const struct chat_answer *a)
 {
-	json_key(j, "Tools");
-	json_begin_array(j);
+	json_member_array(j, "Tools");
 	for (unsigned i = 0; i < a->n_calls; i++) {
 		json_begin_object(j);
 		json_member_text(j, "ID", a->calls[i].id);
 		json_member_str(j, "Type", "function");
-		json_key(j, "Function");
-		json_begin_object(j);
+		json_member_object(j, "Function");
 		json_member_text(j, "Name", a->calls[i].name);
 		json_member_text(j, "Arguments", a->calls[i].arguments);
 		json_end_object(j);
@@ -80,7 +78,6 @@ static void chat_done(void *arg, const struct chat_answer *a)
 
 static void chat_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	if (c->state)
 		chat_turn_cancel(c->state);
 }

@@ -126,8 +126,7 @@ void ocg_answer_found(struct buf *out, struct text query, const struct memory *h
 	json_member_text(&j, "query", query);
 	json_member_int(&j, "count", told.n);
 	if (told.n > 0) {
-		json_key(&j, "items");
-		json_begin_array(&j);
+		json_member_array(&j, "items");
 		for (unsigned i = 0; i < told.n; i++)
 			write_hit(&j, told.hits[i]);
 		json_end_array(&j);

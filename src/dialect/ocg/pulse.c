@@ -42,14 +42,9 @@ static int publish(struct call *c, const struct ocg_pulse_in *in, int64_t *ret_s
 
 static struct done reply(struct call *c, struct text result, int64_t id, const char *status)
 {
-	struct json *j = call_result(c);
-
-	json_begin_object(j);
-	json_member_text(j, "Result", result);
-	json_member_int(j, "EventID", id);
-	json_member_str(j, "Status", status);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL,
+			   PAIRS(JSON_TEXT("Result", result), JSON_INT("EventID", id),
+				 JSON_STR("Status", status)));
 }
 
 struct done ocg_pulse_add(struct call *c)
@@ -104,8 +99,7 @@ static void write_pulse(struct json *j, const struct event *e)
 static void write_status(struct json *j, const struct pulses *p, int64_t last)
 {
 	json_begin_object(j);
-	json_key(j, "config");
-	json_begin_object(j);
+	json_member_object(j, "config");
 	json_member_bool(j, "enabled", true);
 	json_end_object(j);
 	json_key(j, "current_event");
@@ -113,8 +107,7 @@ static void write_status(struct json *j, const struct pulses *p, int64_t last)
 		write_pulse(j, p->newest);
 	else
 		json_null(j);
-	json_key(j, "event_counts");
-	json_begin_object(j);
+	json_member_object(j, "event_counts");
 	json_member_int(j, "pending", p->n);
 	json_member_int(j, "last", last);
 	json_end_object(j);

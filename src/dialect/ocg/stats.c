@@ -4,11 +4,9 @@
 
 static struct done answer(struct call *c, const struct census *n)
 {
-	struct json *j = call_result(c);
+	struct json *j = call_object(c);
 
-	json_begin_object(j);
-	json_key(j, "Stats");
-	json_begin_object(j);
+	json_member_object(j, "Stats");
 	json_member_int(j, "sessions", n->conversations);
 	json_member_int(j, "messages", n->messages);
 	json_member_int(j, "tools_calls", n->tool_calls);
@@ -16,8 +14,7 @@ static struct done answer(struct call *c, const struct census *n)
 	/* The original indexes files; koine keeps none. */
 	json_member_int(j, "files", 0);
 	json_end_object(j);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 struct done ocg_stats(struct call *c)

@@ -58,7 +58,6 @@ static void deliver(struct client *s, struct call *c)
 
 int page_answer_head(struct call *c, const struct http_request *r)
 {
-	(void)r;
 	c->opened = arena_zalloc(&c->arena, sizeof(struct answering));
 	if (!c->opened)
 		return -ENOMEM;

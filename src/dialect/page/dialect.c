@@ -45,7 +45,6 @@ static const struct dialect_section section = {SECTION(rows, defaults)};
 
 static int listening(struct dialect_host *h, const char *project, struct endpoint *e)
 {
-	(void)project;
 	return page_streams_new(h->daemon->arena, e);
 }
 

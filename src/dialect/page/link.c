@@ -122,8 +122,7 @@ static struct done open_then(struct call *c, int r)
 	invite(c, settings, host, secret);
 	write_address(e, base, sizeof(base));
 	log_info("page link created", "uid=%lld", (long long)page_uid(&c->peer));
-	j = call_result(c);
-	json_begin_object(j);
+	j = call_object(c);
 	json_member_str(j, "address", base);
 	snprintf(base, sizeof(base), "http://%s", host);
 	write_link(j, "link", base, secret);
@@ -132,8 +131,7 @@ static struct done open_then(struct call *c, int r)
 	if (settings->behind[0])
 		write_link(j, "link_behind", settings->behind, secret);
 	json_member_int(j, "expires_in", VISITOR_LINK_MS / 1000);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static struct done handle_open(struct call *c)
@@ -145,25 +143,15 @@ static struct done handle_open(struct call *c)
 
 static struct done sessions_then(struct call *c, int r)
 {
-	static const struct selection all = {0};
 	const struct visitor *rows;
 	unsigned n = visitors_list(call_visitors(c), &rows);
 	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "sessions");
-	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++) {
-		json_begin_object(j);
-		json_members(j, &visitor_portrait, all, &rows[i], 0);
-		json_end_object(j);
-	}
-	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	j = call_object(c);
+	json_nouns(j, "sessions", &visitor_portrait, rows, n);
+	return call_reply_object(c);
 }
 
 static struct done handle_sessions(struct call *c)
@@ -176,19 +164,13 @@ static struct done handle_sessions(struct call *c)
 static struct done end_then(struct call *c, int r)
 {
 	const struct visitor *found = c->state;
-	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
 	page_streams_end(c->server, found->id);
 	visitor_remove(call_visitors(c), found->id);
 	log_info("browser session revoked", "id=%.*s", TEXT_ARGS(found->id));
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "id", found->id);
-	json_member_bool(j, "ended", true);
-	json_end_object(j);
-	return call_reply(c);
+	return call_answer(c, 0, NULL, PAIRS(JSON_TEXT("id", found->id), JSON_BOOL("ended", true)));
 }
 
 /* The row may move, or go, while the client is checked: the call has a copy of its id. */

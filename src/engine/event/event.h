@@ -178,7 +178,7 @@ void events_follow(struct events *e, int64_t last);
 
 struct event_figures {
 	uint64_t published; /* here, since the start */
-	unsigned subscribers;
+	uint64_t subscribers;
 	uint64_t lost; /* that a subscriber was told it would not get, each time */
 };
 

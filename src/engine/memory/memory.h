@@ -266,8 +266,8 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 		 struct memory_counts *ret_counts);
 
 struct memory_figures {
-	size_t n_indexes; /* in memory, with those that are being built */
-	size_t index_bytes;
+	uint64_t n_indexes; /* in memory, with those that are being built */
+	uint64_t index_bytes;
 	struct histogram searches; /* nanoseconds */
 };
 

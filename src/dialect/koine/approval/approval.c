@@ -167,16 +167,13 @@ static struct done list_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "approvals");
-	json_begin_array(j);
+	j = call_object(c);
+	json_member_array(j, "approvals");
 	for (unsigned i = 0; i < l->n; i++)
 		approval_json_write(j, &l->found[i], &left);
 	json_end_array(j);
 	json_member_uint(j, "pending", l->n_pending);
-	json_end_object(j);
-	return call_reply(c);
+	return call_reply_object(c);
 }
 
 static int read_filter(const struct list_in *in, struct approval_filter *ret, struct why *why)

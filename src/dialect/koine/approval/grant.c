@@ -19,15 +19,9 @@ struct done koine_grant_list(struct call *c)
 		r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_key(j, "grants");
-	json_begin_array(j);
-	for (unsigned i = 0; i < n; i++)
-		grant_json_write(j, &rows[i]);
-	json_end_array(j);
-	json_end_object(j);
-	return call_reply(c);
+	j = call_object(c);
+	json_nouns(j, "grants", &grant_portrait, rows, n);
+	return call_reply_object(c);
 }
 
 /* ---- a new one ---- */
@@ -71,12 +65,11 @@ static void on_added(void *arg, int r, const struct approval *a, const struct wh
 {
 	struct call *c = arg;
 
-	(void)a;
 	if (r != 0) {
 		(void)call_fail_for(c, r, why);
 		return;
 	}
-	grant_json_write(call_result(c), c->state);
+	json_noun(call_result(c), &grant_portrait, (struct selection) {0}, c->state, 0);
 	(void)call_reply(c);
 }
 
@@ -127,19 +120,8 @@ static void on_removed(void *arg, int r, const struct approval *a, const struct 
 {
 	struct call *c = arg;
 	const struct grant *row = c->state;
-	struct json *j;
 
-	(void)a;
-	if (r != 0) {
-		(void)call_fail_for(c, r, why);
-		return;
-	}
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_text(j, "id", row->id);
-	json_member_bool(j, "revoked", true);
-	json_end_object(j);
-	(void)call_reply(c);
+	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("id", row->id), JSON_BOOL("revoked", true)));
 }
 
 static struct done find_then(struct call *c, int r)

@@ -20,8 +20,7 @@ static void write_decider(struct json *j, const struct approval *a)
 {
 	if (!a->decider_known)
 		return;
-	json_key(j, "decided_from");
-	json_begin_object(j);
+	json_member_object(j, "decided_from");
 	json_members(j, &decider, (struct selection) {0}, a, 0);
 	json_end_object(j);
 }
@@ -127,12 +126,5 @@ void approval_json_write(struct json *j, const struct approval *a, size_t *left)
 		write_input_text(j, a);
 	}
 	write_decider(j, a);
-	json_end_object(j);
-}
-
-void grant_json_write(struct json *j, const struct grant *grant)
-{
-	json_begin_object(j);
-	json_members(j, &grant_portrait, (struct selection) {0}, grant, 0);
 	json_end_object(j);
 }

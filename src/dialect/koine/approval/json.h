@@ -45,5 +45,3 @@ void approval_json_write_end(struct json *j, const struct approval *a);
 /* Writes the whole approval. *left is what inputs may still take in a list, and shrinks; NULL
  * outside of lists. */
 void approval_json_write(struct json *j, const struct approval *a, size_t *left);
-
-void grant_json_write(struct json *j, const struct grant *row);
