@@ -80,7 +80,7 @@ static inline int world_init(struct world *w, const struct dialect *d,
 	if (r == 0)
 		r = registry_new(&w->registry);
 	if (r == 0)
-		r = registry_add(w->registry, rpc_methods, rpc_n_methods);
+		r = registry_add(w->registry, rpc_methods.rows, rpc_methods.n);
 	if (r == 0)
 		r = registry_add(w->registry, d->methods, d->n_methods);
 	if (r == 0)

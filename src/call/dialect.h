@@ -52,12 +52,6 @@ struct dialect_home {
 	bool told_sessions; /* ... only those that run a session, and only of a Unix socket */
 };
 
-/* Methods that stand in a file of their own. */
-struct method_table {
-	const struct method *rows; /* NULL ends a list of tables */
-	const unsigned *n;
-};
-
 struct http_route_table {
 	const struct http_route *rows;
 	unsigned n;
@@ -100,7 +94,7 @@ struct dialect {
 
 	const struct method *methods;
 	unsigned n_methods;
-	const struct method_table *more_methods;  /* or NULL */
+	const struct method_table *const *more_methods; /* NULL-ended; or NULL */
 	const struct method_table *debug_methods; /* only where the settings offer them; or NULL */
 	bool lets_in;    /* only whom a human has let in gets past its gate */
 	bool speaks_all; /* has the methods of all others, too, but for names of its own */

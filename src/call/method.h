@@ -112,6 +112,17 @@ struct method {
 #define FIELDS(rows, in)                                                                           \
 	.fields = (rows), .n_fields = sizeof(rows) / sizeof((rows)[0]), .in_size = sizeof(struct in)
 
+/* The rows of a file. */
+struct method_table {
+	const struct method *rows;
+	unsigned n;
+};
+
+#define METHOD_TABLE(list)                                                                         \
+	{                                                                                          \
+		.rows = (list), .n = sizeof(list) / sizeof((list)[0])                              \
+	}
+
 /* Finds rows by name. Built once, then only read. */
 struct registry;
 
@@ -134,5 +145,4 @@ const char *field_type_name(enum field_type type);
 int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why);
 
 /* Methods about calls themselves, for any server: the "rpc." names that JSON-RPC reserves. */
-extern const struct method rpc_methods[];
-extern const unsigned rpc_n_methods;
+extern const struct method_table rpc_methods;

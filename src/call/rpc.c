@@ -111,7 +111,7 @@ static const struct field cancel_fields[] = {
 	FIELD(ANY, cancel_in, id, "Id of the call to cancel", .required = true),
 };
 
-const struct method rpc_methods[] = {
+static const struct method rows[] = {
 	{.name = "rpc.discover",
 	 .doc = "Return an OpenRPC document that describes all methods",
 	 .result = "{\"type\":\"object\"}",
@@ -124,4 +124,4 @@ const struct method rpc_methods[] = {
 	 .flags = METHOD_OVERTAKES},
 };
 
-const unsigned rpc_n_methods = sizeof(rpc_methods) / sizeof(rpc_methods[0]);
+const struct method_table rpc_methods = METHOD_TABLE(rows);

@@ -25,12 +25,12 @@ static int add_new_methods(struct registry *r, const struct dialect *d)
 	return 0;
 }
 
-static int add_tables(struct registry *r, const struct method_table *tables)
+static int add_tables(struct registry *r, const struct method_table *const *tables)
 {
 	int e = 0;
 
-	for (; e == 0 && tables && tables->rows; tables++)
-		e = registry_add(r, tables->rows, *tables->n);
+	for (; e == 0 && tables && *tables; tables++)
+		e = registry_add(r, (*tables)->rows, (*tables)->n);
 	return e;
 }
 
@@ -38,8 +38,8 @@ static int add_methods(struct registry *r, const struct dialect *d, bool debug)
 {
 	int e = registry_add(r, d->methods, d->n_methods) ?: add_tables(r, d->more_methods);
 
-	if (e == 0 && debug)
-		e = add_tables(r, d->debug_methods);
+	if (e == 0 && debug && d->debug_methods)
+		e = registry_add(r, d->debug_methods->rows, d->debug_methods->n);
 	for (unsigned i = 0; e == 0 && d->speaks_all && i < n_dialects; i++)
 		e = add_new_methods(r, dialects[i]);
 	return e;

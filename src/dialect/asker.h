@@ -3,6 +3,14 @@
 
 #include "call/call.h"
 #include "engine/approval/approval.h"
+#include "call/client.h"
 
 /* Reads a file in /proc. */
-struct approval_client call_asker(const struct call *c);
+static inline struct approval_client call_asker(const struct call *c)
+{
+	struct approval_client asker = {.is = true, .peer = c->peer};
+
+	if (c->client)
+		(void)client_process(c->client, &asker.pid, &asker.started);
+	return asker;
+}

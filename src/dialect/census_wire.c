@@ -1,8 +1,7 @@
 #include "dialect/census_wire.h"
+#include "dialect/engine.h"
 
 #include <errno.h>
-
-#include "dialect/engine.h"
 
 struct counting {
 	census_wire_fn answer;

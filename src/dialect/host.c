@@ -1,5 +1,5 @@
 /* The hosts that share the store. A store of one koined alone has none. */
-#include "dialect/host.h"
+#include "dialect/daemon.h"
 
 #include "call/call.h"
 #include "dialect/engine.h"
@@ -54,7 +54,7 @@ static const struct field forget_fields[] = {
 	FIELD(STRING, host_in, name, "Name of the host", .required = true),
 };
 
-const struct method host_methods[] = {
+static const struct method rows[] = {
 	{.name = "host.list",
 	 .doc = "List the hosts that share the store, sorted by name",
 	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
@@ -76,4 +76,4 @@ const struct method host_methods[] = {
 	 .handle = handle_forget},
 };
 
-const unsigned host_n_methods = sizeof(host_methods) / sizeof(host_methods[0]);
+const struct method_table host_methods = METHOD_TABLE(rows);

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 
-#include "dialect/engine.h"
 #include "engine/index/embedding.h"
 #include "engine/memory/memory.h"
 #include "engine/index/wait.h"
+#include "dialect/engine.h"
 
 /* In c->state, from `before` to the answer. */
 struct search_state {

@@ -64,6 +64,12 @@ struct memory_add_in {
 		FIELD_AS("metadata", OBJECT, in, at.metadata,                                      \
 			 "Any JSON object; returned with each hit")
 
+/* For a struct `in` with who.user_id and who.chat_id. */
+#define MEMORY_WHO(in)                                                                             \
+	FIELD_AS("user_id", STRING, in, who.user_id,                                               \
+		 "Owner of the memories; calls without user, chat and project read all memories"), \
+		FIELD_AS("chat_id", STRING, in, who.chat_id, "Include memories of this chat")
+
 #define MEMORY_THIS_CHAT(in, at)                                                                   \
 	FIELD_AS("this_chat", BOOL, in, at, "Return only memories of this chat")
 

@@ -5,7 +5,6 @@
  *
  * "/decline" and "/cancel" are answers, too. An answer that does not fit is none: the agent asks.
  */
-#include <stdio.h>
 #include <strings.h>
 
 #include "hook/inner.h"

@@ -97,7 +97,7 @@ int koine_server_new(struct koine_server **ret_server)
 	if (r == 0)
 		r = registry_new(&s->registry);
 	if (r == 0)
-		r = registry_add(s->registry, rpc_methods, rpc_n_methods);
+		r = registry_add(s->registry, rpc_methods.rows, rpc_methods.n);
 	if (r == 0)
 		r = server_new(s->loop, &opts, &s->server);
 	if (r == 0)

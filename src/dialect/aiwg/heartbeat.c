@@ -1,4 +1,4 @@
-#include "dialect/aiwg/heartbeat.h"
+#include "dialect/aiwg/project.h"
 
 #include <errno.h>
 #include <stdlib.h>

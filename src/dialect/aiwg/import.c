@@ -1,4 +1,4 @@
-#include "dialect/aiwg/import.h"
+#include "dialect/aiwg/project.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-#include "dialect/aiwg/log.h"
+#include "dialect/aiwg/project.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* A project's tasks: submitting, cancelling, showing. */
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/object_builder.h"
 #include "base/utf8.h"
 #include "call/client.h"

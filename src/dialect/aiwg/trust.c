@@ -1,4 +1,4 @@
-#include "dialect/aiwg/trust.h"
+#include "dialect/aiwg/project.h"
 
 #include <errno.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "dialect/aiwg/watch.h"
+#include "dialect/aiwg/project.h"
 
 #include <errno.h>
 #include <limits.h>

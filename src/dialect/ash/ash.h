@@ -25,10 +25,6 @@ struct ash_who {
 	struct text context_token;
 };
 
-/* The scope of a call: from its parameters or, where tokens are required, from its token. Then a
- * call without a valid token is refused. */
-int ash_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker);
-
 /* On the loop: asks the model for the question's vector, if there is a model. */
 void ash_before_search(struct call *c);
 struct done ash_search(struct call *c);

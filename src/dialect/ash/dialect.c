@@ -1,7 +1,7 @@
 /* The portrait of ash. */
 #include "dialect/ash/ash.h"
 #include "dialect/life.h"
-#include "dialect/memory_who.h"
+#include "dialect/memory_wire.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {-32700, "Invalid JSON", WORDS_ONLY, 400},

@@ -3,16 +3,39 @@
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
-#include "dialect/engine.h"
 #include "dialect/memory_search.h"
 #include "dialect/memory_wire.h"
+#include "base/clock.h"
+#include "dialect/engine.h"
+
+/* The scope of a call: from its parameters or, where tokens are required, from its token. Then a
+ * call without a valid token is refused. */
+static int find_asker(struct call *c, const struct ash_who *who, struct memory_asker *ret_asker)
+{
+	const struct ash_settings *settings =
+		c->dialect == &ash_dialect ? c->endpoint->settings : NULL;
+	struct context_claims claims;
+	int r;
+
+	if (!settings || settings->secret.n == 0) {
+		*ret_asker = (struct memory_asker) {
+			.user = who->user_id, .chat = who->chat_id, .chat_type = who->chat_type};
+		return 0;
+	}
+	r = context_token_check(&c->arena, who->context_token, &settings->secret,
+				clock_utc_ms() / 1000, &claims, &c->why);
+	if (r == 0)
+		*ret_asker = (struct memory_asker) {
+			.user = claims.user, .chat = claims.chat, .chat_type = claims.chat_type};
+	return r;
+}
 
 /* A call that will be refused must not cost a request to the model. */
 static bool may_ask(struct call *c, const struct search_in *in)
 {
 	struct memory_asker by;
 
-	return memories_embedding(call_memories(c)) && ash_asker(c, &in->who, &by) == 0;
+	return memories_embedding(call_memories(c)) && find_asker(c, &in->who, &by) == 0;
 }
 
 void ash_before_search(struct call *c)
@@ -28,7 +51,7 @@ struct done ash_search(struct call *c)
 	struct memory_query q = {.text = in->search.query, .limit = in->search.limit};
 	struct memory *hits;
 	unsigned n;
-	int r = ash_asker(c, &in->who, &q.by) ?: search_continue(c, &q);
+	int r = find_asker(c, &in->who, &q.by) ?: search_continue(c, &q);
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)
@@ -44,7 +67,7 @@ struct done ash_add(struct call *c)
 	const struct add_in *in = c->in;
 	struct memory_new new;
 	struct memory memory;
-	int r = memory_wire_new(c, &in->add, &new) ?: ash_asker(c, &in->who, &new.by);
+	int r = memory_wire_new(c, &in->add, &new) ?: find_asker(c, &in->who, &new.by);
 
 	if (r == 0)
 		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
@@ -61,7 +84,7 @@ static int read_filter(struct call *c, struct memory_filter *ret)
 
 	*ret = (struct memory_filter) {.limit = in->list.limit,
 				       .include_expired = in->list.include_expired};
-	r = ash_asker(c, &in->who, &ret->by);
+	r = find_asker(c, &in->who, &ret->by);
 	ret->by.this_chat = in->this_chat;
 	return r;
 }
@@ -94,7 +117,7 @@ struct done ash_delete(struct call *c)
 	struct memory_asker by;
 	struct memory memory;
 	bool deleted = false;
-	int r = ash_asker(c, &in->who, &by);
+	int r = find_asker(c, &in->who, &by);
 
 	if (r == 0)
 		r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, false, &memory,
@@ -112,7 +135,7 @@ struct done ash_reload(struct call *c)
 	struct memory_asker by;
 	struct json *j;
 	struct why why = {.text = ""};
-	int r = ash_asker(c, &in->who, &by);
+	int r = find_asker(c, &in->who, &by);
 
 	if (r != 0)
 		return call_fail(c, r);

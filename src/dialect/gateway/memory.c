@@ -1,10 +1,9 @@
 /* Memory over HTTP: the answers of the memory tools, without an agent. */
-#include <errno.h>
 
 #include "base/object_builder.h"
-#include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/program/tool.h"
+#include "dialect/engine.h"
 
 static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
 {

@@ -4,9 +4,9 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 #include "call/server.h"
-#include "dialect/engine.h"
 #include "dialect/gateway/more.h"
 #include "engine/program/process.h"
+#include "dialect/engine.h"
 
 /* Begins the answer after a wait. NULL: the wait failed, and the call has been answered. */
 static struct json *begin_answer(struct call *c, int r, const struct process_info *p,

@@ -3,7 +3,6 @@
  * clients at once: of the first, which knew function calls and human contacts, and of the
  * later ones.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "dialect/hld/hld.h"

@@ -7,7 +7,6 @@
  * read again and written. No walk holds more than a page, however long the session is.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/cleanup.h"
 #include "dialect/hld/hld.h"

@@ -1,6 +1,5 @@
 /* Sessions: launching, continuing, interrupting, showing. */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "dialect/hld/hld.h"
 #include "dialect/engine.h"

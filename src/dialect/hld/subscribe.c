@@ -13,8 +13,8 @@
 #include "base/uuid.h"
 #include "call/client.h"
 #include "call/server.h"
-#include "dialect/engine.h"
 #include "dialect/hld/hld.h"
+#include "dialect/engine.h"
 
 enum {
 	HEARTBEAT_MS = 30 * 1000,

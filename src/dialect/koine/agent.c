@@ -123,7 +123,7 @@ static const struct field note_fields[] = {
 	      "same tool call as superseded"),
 };
 
-const struct method koine_agent_methods[] = {
+static const struct method rows[] = {
 	{.name = "agent.note",
 	 .doc = "Record an event that an agent's hook reports, and observe the agent's session",
 	 .result = "{\"type\":\"object\"}",
@@ -144,4 +144,4 @@ const struct method koine_agent_methods[] = {
 	 .handle = handle_servers},
 };
 
-const unsigned koine_n_agent_methods = sizeof(koine_agent_methods) / sizeof(koine_agent_methods[0]);
+const struct method_table koine_agent_methods = METHOD_TABLE(rows);

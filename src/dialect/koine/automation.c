@@ -2,7 +2,6 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/rule_json.h"
 #include "engine/automation/automation.h"
 #include "engine/automation/trust.h"
 #include "wire/json.h"
@@ -154,7 +153,7 @@ static const struct field run_fields[] = {
 	PROJECT(run_in),
 };
 
-const struct method koine_automation_methods[] = {
+static const struct method rows[] = {
 	{.name = "automation.rules",
 	 .doc = "List rules with the time of their last run",
 	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
@@ -178,5 +177,4 @@ const struct method koine_automation_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_automation_methods =
-	sizeof(koine_automation_methods) / sizeof(koine_automation_methods[0]);
+const struct method_table koine_automation_methods = METHOD_TABLE(rows);

@@ -151,7 +151,7 @@ static const struct field purge_fields[] = {
 
 #define OBJECT "{\"type\":\"object\"}"
 
-const struct method koine_chat_ended_methods[] = {
+static const struct method methods[] = {
 	{.name = "chat.past",
 	 .doc = "List ended conversations, last ended first",
 	 .result = OBJECT,
@@ -172,5 +172,4 @@ const struct method koine_chat_ended_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_chat_ended_methods =
-	sizeof(koine_chat_ended_methods) / sizeof(koine_chat_ended_methods[0]);
+const struct method_table koine_chat_ended_methods = METHOD_TABLE(methods);

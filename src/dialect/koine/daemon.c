@@ -9,7 +9,7 @@
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/daemon.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/task_json.h"
+#include "dialect/koine/task.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"

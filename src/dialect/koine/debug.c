@@ -36,7 +36,7 @@ static const struct field sleep_fields[] = {
 	FIELD(INT, sleep_in, ms, "Delay in milliseconds, up to one hour", .required = true),
 };
 
-const struct method koine_debug_methods[] = {
+static const struct method rows[] = {
 	{.name = "debug.echo", .doc = "Return the parameters unchanged", .handle = debug_echo},
 	{.name = "debug.sleep",
 	 .doc = "Respond after a delay; can be cancelled",
@@ -46,4 +46,4 @@ const struct method koine_debug_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_debug_methods = sizeof(koine_debug_methods) / sizeof(koine_debug_methods[0]);
+const struct method_table koine_debug_methods = METHOD_TABLE(rows);

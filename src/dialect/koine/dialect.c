@@ -4,7 +4,6 @@
 #include "base/log.h"
 #include "call/method.h"
 #include "dialect/daemon.h"
-#include "dialect/host.h"
 #include "dialect/metric/metric.h"
 
 enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
@@ -127,31 +126,26 @@ static const struct method methods[] = {
 
 static const char *const paths[] = {"/", "/rpc", NULL};
 
-const struct method_table koine_more_methods[] = {
-	{rpc_methods, &rpc_n_methods},
-	{koine_memory_find_methods, &koine_n_memory_find_methods},
-	{koine_memory_methods, &koine_n_memory_methods},
-	{koine_chat_methods, &koine_n_chat_methods},
-	{koine_chat_ended_methods, &koine_n_chat_ended_methods},
-	{koine_event_methods, &koine_n_event_methods},
-	{host_methods, &host_n_methods},
-	{koine_task_add_methods, &koine_n_task_add_methods},
-	{koine_task_methods, &koine_n_task_methods},
-	{koine_task_control_methods, &koine_n_task_control_methods},
-	{koine_automation_methods, &koine_n_automation_methods},
-	{koine_project_methods, &koine_n_project_methods},
-	{koine_session_methods, &koine_n_session_methods},
-	{koine_approval_methods, &koine_n_approval_methods},
-	{koine_notify_methods, &koine_n_notify_methods},
-	{koine_agent_methods, &koine_n_agent_methods},
-	{koine_hook_methods, &koine_n_hook_methods},
-	{metric_methods, &metric_n_methods},
-	{NULL, NULL},
-};
-
-static const struct method_table debug_methods[] = {
-	{koine_debug_methods, &koine_n_debug_methods},
-	{NULL, NULL},
+const struct method_table *const koine_more_methods[] = {
+	&rpc_methods,
+	&koine_memory_find_methods,
+	&koine_memory_methods,
+	&koine_chat_methods,
+	&koine_chat_ended_methods,
+	&koine_event_methods,
+	&host_methods,
+	&koine_task_add_methods,
+	&koine_task_methods,
+	&koine_task_control_methods,
+	&koine_automation_methods,
+	&koine_project_methods,
+	&koine_session_methods,
+	&koine_approval_methods,
+	&koine_notify_methods,
+	&koine_agent_methods,
+	&koine_hook_methods,
+	&metric_methods,
+	NULL,
 };
 
 const struct dialect koine_dialect = {
@@ -162,7 +156,7 @@ const struct dialect koine_dialect = {
 	.methods = methods,
 	.n_methods = sizeof(methods) / sizeof(methods[0]),
 	.more_methods = koine_more_methods,
-	.debug_methods = debug_methods,
+	.debug_methods = &koine_debug_methods,
 	.speaks_all = true,
 	.home = {.socket = "koine.sock", .told_by = "KOINE_SOCKET"},
 	.http_paths = paths,

@@ -88,7 +88,7 @@ static const struct field run_fields[] = {
 	      "Seconds until the approval expires; default: approval.timeout"),
 };
 
-const struct method koine_hook_methods[] = {
+static const struct method rows[] = {
 	{.name = "hook.run",
 	 .doc = "Run an agent's hook: wait for the decision about a tool call, or record the "
 		"event; "
@@ -101,4 +101,4 @@ const struct method koine_hook_methods[] = {
 	 .flags = METHOD_LATER | METHOD_ENDS},
 };
 
-const unsigned koine_n_hook_methods = sizeof(koine_hook_methods) / sizeof(koine_hook_methods[0]);
+const struct method_table koine_hook_methods = METHOD_TABLE(rows);

@@ -4,7 +4,11 @@
  */
 #pragma once
 
+#include "base/clock.h"
 #include "call/dialect.h"
+#include "engine/event/event.h"
+#include "model/rule.h"
+#include "wire/json.h"
 
 struct mirrors;
 
@@ -12,62 +16,46 @@ extern const struct dialect koine_dialect;
 
 /* For who speaks it elsewhere, too. */
 extern const struct error_row koine_errors[];
-extern const struct method_table koine_more_methods[];
+extern const struct method_table *const koine_more_methods[];
 
 /* Served only with --debug-methods. */
-extern const struct method koine_debug_methods[];
-extern const unsigned koine_n_debug_methods;
+extern const struct method_table koine_debug_methods;
 
 /* Conversations, streamed and ended. */
-extern const struct method koine_chat_methods[];
-extern const unsigned koine_n_chat_methods;
-extern const struct method koine_chat_ended_methods[];
-extern const unsigned koine_n_chat_ended_methods;
+extern const struct method_table koine_chat_methods;
+extern const struct method_table koine_chat_ended_methods;
 
 /* The event log. */
-extern const struct method koine_event_methods[];
-extern const unsigned koine_n_event_methods;
+extern const struct method_table koine_event_methods;
 
 /* Memory, and the store. */
-extern const struct method koine_memory_methods[];
-extern const unsigned koine_n_memory_methods;
-extern const struct method koine_memory_find_methods[];
-extern const unsigned koine_n_memory_find_methods;
+extern const struct method_table koine_memory_methods;
+extern const struct method_table koine_memory_find_methods;
 
 /* Tasks beyond aiwg's methods. */
-extern const struct method koine_task_methods[];
-extern const unsigned koine_n_task_methods;
-extern const struct method koine_task_add_methods[];
-extern const unsigned koine_n_task_add_methods;
-extern const struct method koine_task_control_methods[];
-extern const unsigned koine_n_task_control_methods;
+extern const struct method_table koine_task_methods;
+extern const struct method_table koine_task_add_methods;
+extern const struct method_table koine_task_control_methods;
 
 /* Rules beyond aiwg's methods. */
-extern const struct method koine_project_methods[];
-extern const unsigned koine_n_project_methods;
-extern const struct method koine_automation_methods[];
-extern const unsigned koine_n_automation_methods;
+extern const struct method_table koine_project_methods;
+extern const struct method_table koine_automation_methods;
 
 /* Notifiers. */
-extern const struct method koine_notify_methods[];
-extern const unsigned koine_n_notify_methods;
+extern const struct method_table koine_notify_methods;
 
 /* Agent sessions. */
-extern const struct method koine_session_methods[];
-extern const unsigned koine_n_session_methods;
+extern const struct method_table koine_session_methods;
 
 /* Approvals, and grants. */
-extern const struct method koine_approval_methods[];
-extern const unsigned koine_n_approval_methods;
+extern const struct method_table koine_approval_methods;
 
 /* Reads seconds that a client gave; 0 means that none are given. */
 int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
 
 /* Agents that koined did not start. */
-extern const struct method koine_agent_methods[];
-extern const unsigned koine_n_agent_methods;
-extern const struct method koine_hook_methods[];
-extern const unsigned koine_n_hook_methods;
+extern const struct method_table koine_agent_methods;
+extern const struct method_table koine_hook_methods;
 /* An array: the servers that agents work in, and whether they answer. */
 void koine_write_agent_servers(struct json *j, const struct mirrors *m);
 
@@ -93,3 +81,35 @@ struct daemon_log_in {
 	int64_t after;
 	int64_t limit;
 };
+
+/* automation.c: the members "trigger" and "action" of a rule. */
+void koine_rule_parts(struct json *j, const struct rule *r);
+
+/* event.c: the members of an event, without braces, so that the caller may add others. */
+void event_write_members(struct json *j, const struct event *e);
+
+/* ---- members that several answers share ---- */
+
+/* Writes null for 0. */
+static inline void member_time(struct json *j, const char *key, int64_t ms)
+{
+	char text[ISO_LEN + 1];
+
+	json_key(j, key);
+	if (ms == 0) {
+		json_null(j);
+		return;
+	}
+	clock_format_iso(ms, text);
+	json_str(j, text);
+}
+
+/* Writes null for the value `none`, since a count of 0 is a count. */
+static inline void member_int_unless(struct json *j, const char *key, int64_t n, int64_t none)
+{
+	json_key(j, key);
+	if (n == none)
+		json_null(j);
+	else
+		json_int(j, n);
+}

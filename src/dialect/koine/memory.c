@@ -6,7 +6,6 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/memory_entry.h"
 #include "dialect/koine/memory_in.h"
 #include "engine/memory/memory.h"
 
@@ -372,7 +371,7 @@ static const struct field backup_fields[] = {
 
 #define AN_OBJECT "{\"type\":\"object\"}"
 
-const struct method koine_memory_methods[] = {
+static const struct method table[] = {
 	{.name = "memory.get",
 	 .doc = "Return one memory in full",
 	 .result = AN_OBJECT,
@@ -442,5 +441,4 @@ const struct method koine_memory_methods[] = {
 	 .where = READER},
 };
 
-const unsigned koine_n_memory_methods =
-	sizeof(koine_memory_methods) / sizeof(koine_memory_methods[0]);
+const struct method_table koine_memory_methods = METHOD_TABLE(table);

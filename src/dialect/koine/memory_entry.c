@@ -1,4 +1,4 @@
-#include "dialect/koine/memory_entry.h"
+#include "dialect/koine/memory_in.h"
 
 #include <errno.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/member.h"
 #include "dialect/koine/memory_in.h"
 #include "dialect/memory_search.h"
 
@@ -256,7 +255,7 @@ static const struct field delete_fields[] = {
 	      "Delete the memory permanently from the store, indexes and index files"),
 };
 
-const struct method koine_memory_find_methods[] = {
+static const struct method table[] = {
 	{.name = "memory.search",
 	 .doc = "Search memories, best match first",
 	 .result = MEMORY_ROWS,
@@ -285,5 +284,4 @@ const struct method koine_memory_find_methods[] = {
 	 .where = WRITER},
 };
 
-const unsigned koine_n_memory_find_methods =
-	sizeof(koine_memory_find_methods) / sizeof(koine_memory_find_methods[0]);
+const struct method_table koine_memory_find_methods = METHOD_TABLE(table);

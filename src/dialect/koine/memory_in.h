@@ -2,7 +2,6 @@
 #pragma once
 
 #include "dialect/memory_wire.h"
-#include "dialect/memory_who.h"
 
 struct memory_who_in {
 	struct text user_id;
@@ -46,3 +45,17 @@ static inline struct memory_asker memory_asker_of(const struct memory_who_in *in
 				      .project = in->project,
 				      .common = in->common};
 }
+
+/* ---- memory_entry.c: a memory in full, as export writes it and import reads it ---- */
+
+/* Its members, within an object that is begun; and the whole object. */
+void memory_entry_members(struct json *j, const struct memory *m);
+void memory_entry_write(struct json *j, const struct memory *m);
+
+/*
+ * Adds the memories of one entry, and counts them. An entry is an exported memory or, from the
+ * MCP memory server's file, an entity (one memory for each observation) or a relation (one
+ * memory). `by` owns a memory that names no owner.
+ */
+int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
+			const struct memory_asker *by, int64_t *n_added, struct why *why);

@@ -127,7 +127,7 @@ static const struct field test_fields[] = {
 	      .default_number = WAIT_DEFAULT_S),
 };
 
-const struct method koine_notify_methods[] = {
+static const struct method rows[] = {
 	{.name = "notify.list",
 	 .doc = "List notifiers and their state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"notifiers\":{\"type\":\"array\","
@@ -143,5 +143,4 @@ const struct method koine_notify_methods[] = {
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 
-const unsigned koine_n_notify_methods =
-	sizeof(koine_notify_methods) / sizeof(koine_notify_methods[0]);
+const struct method_table koine_notify_methods = METHOD_TABLE(rows);

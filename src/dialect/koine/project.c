@@ -1,11 +1,9 @@
 /* Projects: listing them, what their files would do, and whether they are trusted to. */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "call/call.h"
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/rule_json.h"
 #include "engine/task/task.h"
 #include "engine/automation/trust.h"
 #include "wire/json.h"
@@ -198,7 +196,7 @@ static const struct field trust_fields[] = {
 	"{\"type\":\"object\",\"properties\":{\"folder\":{\"type\":\"string\"},"                   \
 	"\"trusted\":{\"type\":\"boolean\"}}}"
 
-const struct method koine_project_methods[] = {
+static const struct method rows[] = {
 	{.name = "project.list",
 	 .doc = "List served projects with their trust state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"projects\":{\"type\":\"array\","
@@ -223,5 +221,4 @@ const struct method koine_project_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_project_methods =
-	sizeof(koine_project_methods) / sizeof(koine_project_methods[0]);
+const struct method_table koine_project_methods = METHOD_TABLE(rows);

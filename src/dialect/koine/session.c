@@ -3,8 +3,6 @@
 
 #include "call/call.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/member.h"
-#include "dialect/koine/session_in.h"
 #include "dialect/koine/session_json.h"
 #include "dialect/engine.h"
 #include "engine/session/observed.h"
@@ -22,6 +20,23 @@ struct one_in {
 	int64_t limit;
 	bool raw;
 	bool chain;
+};
+
+struct launch_in {
+	struct text id; /* session.continue: the parent's id */
+	struct text query;
+	struct text title;
+	struct text model;
+	struct text working_dir;
+	struct text agent;
+	int64_t max_turns;
+	struct text system_prompt;
+	struct text append_system_prompt;
+	const struct value *allowed_tools;
+	const struct value *disallowed_tools;
+	const struct value *mcp_config;
+	struct text permission_prompt_tool;
+	struct text custom_instructions;
 };
 
 struct list_in {
@@ -95,6 +110,57 @@ static int find_parent_work(struct call *c)
 
 /* ---- starting ---- */
 
+static int read_tools(const struct value *list, const char *field, struct arena *a,
+		      struct texts *ret_tools, struct why *why)
+{
+	struct text *tools;
+	unsigned n = 0;
+
+	if (!list)
+		return 0;
+	if (list->len > SESSION_TOOLS_MAX)
+		return refuse_field(why, field, "%s must have at most %d entries", field,
+				    SESSION_TOOLS_MAX);
+	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
+	if (!tools)
+		return -ENOMEM;
+	value_each (tool, list) {
+		if (tool->kind != VALUE_STRING || tool->len == 0)
+			return refuse_field(why, field, "%s[%u] must be a tool name", field, n);
+		tools[n++] = value_text(tool);
+	}
+	*ret_tools = (struct texts) {.items = tools, .n = n};
+	return 0;
+}
+
+static int read_launch(const struct launch_in *in, struct arena *a, struct session_new *ret,
+		       struct why *why)
+{
+	int r;
+
+	if (in->max_turns < 0)
+		return refuse_field(why, "max_turns", "max_turns must be at least 0, not %lld",
+				    (long long)in->max_turns);
+	*ret = (struct session_new) {
+		.query = in->query,
+		.title = in->title,
+		.model = in->model,
+		.mcp_config.value = in->mcp_config,
+		.permission_prompt_tool = in->permission_prompt_tool,
+		.working_dir = in->working_dir,
+		.max_turns = in->max_turns,
+		.system_prompt = in->system_prompt,
+		.append_system_prompt = in->append_system_prompt,
+		.custom_instructions = in->custom_instructions,
+		.agent = in->agent,
+	};
+	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, why);
+	if (r == 0)
+		r = read_tools(in->disallowed_tools, "disallowed_tools", a, &ret->disallowed_tools,
+			       why);
+	return r;
+}
+
 static void write_launched(struct json *j, const struct session_launched *l)
 {
 	json_begin_object(j);
@@ -141,7 +207,7 @@ static void on_launched(void *arg, int r, const struct session_launched *l, cons
 static struct done handle_launch(struct call *c)
 {
 	struct session_new new;
-	int r = need_sessions(c) ?: launch_in_read(c->in, &c->arena, &new, &c->why);
+	int r = need_sessions(c) ?: read_launch(c->in, &c->arena, &new, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -167,7 +233,7 @@ static struct done continue_then(struct call *c, int r)
 static struct done handle_continue(struct call *c)
 {
 	struct found *f;
-	int r = begin(c, &f) ?: launch_in_read(c->in, &c->arena, &f->new, &c->why);
+	int r = begin(c, &f) ?: read_launch(c->in, &c->arena, &f->new, &c->why);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_parent_work, continue_then);
 }
@@ -413,6 +479,35 @@ static struct done handle_paths(struct call *c)
 
 /* ---- the method table ---- */
 
+/* The first is the parent's id, which session.launch does not take. */
+static const struct field launch_fields[] = {
+	FIELD(STRING, launch_in, id, "Id of the session to continue, or a unique prefix",
+	      .required = true),
+	FIELD(STRING, launch_in, query, "Prompt for the agent", .required = true),
+	FIELD(STRING, launch_in, title, "Title of the session"),
+	FIELD(STRING, launch_in, model,
+	      "Model to pass to the program; default: the program's default model"),
+	FIELD(STRING, launch_in, working_dir,
+	      "Working folder; default: the daemon's working folder", .for_humans = HUMANS),
+	FIELD(STRING, launch_in, agent,
+	      "Name of an agent in koine.conf, or \"claude\"; default: session.runner",
+	      .for_humans = HUMANS),
+	FIELD(INT, launch_in, max_turns, "Maximum number of turns"),
+	FIELD(STRING, launch_in, system_prompt, "Text that replaces the agent's system prompt"),
+	FIELD(STRING, launch_in, append_system_prompt,
+	      "Text to append to the agent's system prompt"),
+	FIELD(ARRAY, launch_in, allowed_tools, "Tools to allow without approval",
+	      .for_humans = HUMANS),
+	FIELD(ARRAY, launch_in, disallowed_tools, "Tools to forbid"),
+	FIELD(OBJECT, launch_in, mcp_config,
+	      "MCP servers: {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}",
+	      .for_humans = HUMANS),
+	FIELD(STRING, launch_in, permission_prompt_tool, "MCP tool that decides permissions",
+	      .for_humans = HUMANS),
+	FIELD(STRING, launch_in, custom_instructions,
+	      "Instructions to append after append_system_prompt"),
+};
+
 #define AN_ID FIELD(STRING, one_in, id, "Id of the session, or a unique prefix", .required = true)
 
 static const struct field id_fields[] = {AN_ID};
@@ -464,21 +559,19 @@ static const struct field paths_fields[] = {
 	"{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"run_id\":" A_STRING            \
 	",\"parent_session_id\":{\"type\":[\"string\",\"null\"]}}}"
 
-const struct method koine_session_methods[] = {
+static const struct method table[] = {
 	{.name = "session.launch",
 	 .doc = "Start a session; respond when the agent's program is running",
 	 .result = LAUNCHED,
-	 .fields = launch_in_fields + 1,
-	 .n_fields = N_LAUNCH_IN_FIELDS - 1,
+	 .fields = launch_fields + 1,
+	 .n_fields = sizeof(launch_fields) / sizeof(launch_fields[0]) - 1,
 	 .in_size = sizeof(struct launch_in),
 	 .handle = handle_launch,
 	 .flags = METHOD_LATER},
 	{.name = "session.continue",
 	 .doc = "Continue a session; missing parameters keep the values of that session",
 	 .result = LAUNCHED,
-	 .fields = launch_in_fields,
-	 .n_fields = N_LAUNCH_IN_FIELDS,
-	 .in_size = sizeof(struct launch_in),
+	 FIELDS(launch_fields, launch_in),
 	 .handle = handle_continue,
 	 .flags = METHOD_LATER},
 	{.name = "session.list",
@@ -530,5 +623,4 @@ const struct method koine_session_methods[] = {
 	 .where = READER},
 };
 
-const unsigned koine_n_session_methods =
-	sizeof(koine_session_methods) / sizeof(koine_session_methods[0]);
+const struct method_table koine_session_methods = METHOD_TABLE(table);

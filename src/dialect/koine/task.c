@@ -5,7 +5,6 @@
 
 #include "call/call.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/task_json.h"
 #include "dialect/engine.h"
 
 enum { LINE_BYTES = 512 }; /* bytes of output searched for its last line */
@@ -383,7 +382,7 @@ static const struct field groups_fields[] = {
 	"\"signal\":{\"type\":[\"integer\",\"null\"]},\"error\":{\"type\":[\"string\",\"null\"]}}" \
 	"}"
 
-const struct method koine_task_methods[] = {
+static const struct method methods[] = {
 	{.name = "task.find",
 	 .doc = "List tasks, newest first, and count tasks by state",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
@@ -445,4 +444,4 @@ const struct method koine_task_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_task_methods = sizeof(koine_task_methods) / sizeof(koine_task_methods[0]);
+const struct method_table koine_task_methods = METHOD_TABLE(methods);

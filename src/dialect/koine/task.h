@@ -2,6 +2,8 @@
 #pragma once
 
 #include "call/method.h"
+#include "engine/task/task.h"
+#include "wire/json.h"
 
 enum {
 	TASK_PIECE = 64 << 10,    /* bytes of output in one notification or answer */
@@ -21,10 +23,7 @@ struct task_in {
 	FIELD(STRING, in, id, "Id of the task, such as \"task-0003\"", .required = true),          \
 		TASK_PROJECT(in, "Folder of the project; default: any project with this task id")
 
-struct arena;
 struct call;
-struct texts;
-struct why;
 
 /* Ids of tasks that come first; NULL: none. */
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
@@ -38,3 +37,23 @@ void koine_task_did(struct call *c, int r, const struct why *why, struct text id
 struct done koine_task_output(struct call *c);
 struct done koine_task_follow(struct call *c);
 struct done koine_task_wait(struct call *c);
+
+/* ---- task_json.c: how koine's own methods write a task ---- */
+
+enum { TASK_SHOWN = TASK_BRIEF_TEXT }; /* bytes of each text in a list */
+
+/* Writes the whole task, as task.show answers. */
+void task_json_write(struct json *j, const struct task *task);
+
+/* For lists: texts are cut, and the result is left out. The object stays open, so that the
+ * caller may add members and end it. */
+void task_json_begin_short(struct json *j, const struct task *task);
+
+/* Writes project, id, state, and how the task ended. */
+void task_json_write_end(struct json *j, const struct task *task);
+
+/* Writes the counts by state as members of the open object. */
+void task_json_counts(struct json *j, const int64_t n[N_TASK_STATES]);
+
+/* "paused", and "paused_groups": what no task begins of. */
+void task_json_pauses(struct json *j, struct tasks *tasks);

@@ -182,7 +182,7 @@ static const struct field run_fields[] = {
 	"\"string\"},\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\","        \
 	"\"cancelled\"]}}}"
 
-const struct method koine_task_add_methods[] = {
+static const struct method rows[] = {
 	{.name = "task.add",
 	 .doc = "Add a task; respond when it is on disk",
 	 .result = ADDED,
@@ -197,5 +197,4 @@ const struct method koine_task_add_methods[] = {
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 
-const unsigned koine_n_task_add_methods =
-	sizeof(koine_task_add_methods) / sizeof(koine_task_add_methods[0]);
+const struct method_table koine_task_add_methods = METHOD_TABLE(rows);

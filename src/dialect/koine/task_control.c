@@ -228,7 +228,7 @@ static const struct field clean_fields[] = {
 	"{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"         \
 	"\"paused\":{\"type\":\"boolean\"}}}"
 
-const struct method koine_task_control_methods[] = {
+static const struct method rows[] = {
 	{.name = "task.stash",
 	 .doc = "Stash a queued task, so that it does not start before task.enqueue",
 	 .result = DID("stashed"),
@@ -276,5 +276,4 @@ const struct method koine_task_control_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_task_control_methods =
-	sizeof(koine_task_control_methods) / sizeof(koine_task_control_methods[0]);
+const struct method_table koine_task_control_methods = METHOD_TABLE(rows);

@@ -12,7 +12,6 @@
 #include "call/call.h"
 #include "call/client.h"
 #include "dialect/koine/task.h"
-#include "dialect/koine/task_json.h"
 #include "dialect/engine.h"
 
 enum {

@@ -1,4 +1,4 @@
-#include "dialect/koine/task_json.h"
+#include "dialect/koine/task.h"
 
 #include <stdio.h>
 

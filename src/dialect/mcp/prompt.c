@@ -1,5 +1,4 @@
 /* Prompts: what do we know about something, and the state of this project for the next agent. */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "dialect/engine.h"

@@ -3,10 +3,8 @@
  * conversation://ID with what was said. They are listed in pages: memories first, then the last
  * tasks, sessions and conversations.
  */
-#include <errno.h>
 #include <stdio.h>
 
-#include "base/clock.h"
 #include "dialect/engine.h"
 #include "dialect/mcp/server.h"
 #include "engine/chat/chat.h"

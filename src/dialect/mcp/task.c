@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "dialect/engine.h"
 #include "dialect/koine/task.h"
-#include "dialect/koine/task_json.h"
 #include "dialect/mcp/server.h"
 #include "engine/task/task.h"
 

@@ -112,8 +112,7 @@ COLLECT(log_lines);
 
 enum { N_METRIC_ROUTES = 1 };
 extern const struct http_route metric_routes[N_METRIC_ROUTES];
-extern const struct method metric_methods[];
-extern const unsigned metric_n_methods;
+extern const struct method_table metric_methods;
 
 /* ---- sample.c: the last day, minute by minute, in server.samples ---- */
 

@@ -10,7 +10,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "dialect/metric/metric.h"
-#include "engine/engine.h"
 
 /* Descriptors that are counted one by one, where the kernel does not count them: more would hold
  * the loop for too long. */

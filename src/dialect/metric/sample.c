@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/metric.h"
-#include "dialect/engine.h"
 #include "dialect/metric/metric.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/extract/extract.h"
 #include "engine/session/session.h"
+#include "engine/engine.h"
 
 enum { SAMPLES_MAX = 24 * 60, SAMPLE_MS = 60 * 1000 };
 

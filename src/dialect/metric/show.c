@@ -98,7 +98,7 @@ static const struct field metrics_fields[] = {
 	      .default_text = "prometheus"),
 };
 
-const struct method metric_methods[] = {
+static const struct method rows[] = {
 	{.name = "daemon.metrics",
 	 .doc = "Return metrics as text for Prometheus",
 	 .result = "{\"type\":\"object\",\"properties\":{\"content_type\":{\"type\":\"string\"},"
@@ -112,4 +112,4 @@ const struct method metric_methods[] = {
 	 .handle = metric_samples},
 };
 
-const unsigned metric_n_methods = sizeof(metric_methods) / sizeof(metric_methods[0]);
+const struct method_table metric_methods = METHOD_TABLE(rows);

@@ -1,7 +1,7 @@
 /* What a conversation holds: its counts, its messages, and compacting it. */
 #include "dialect/chat_wire.h"
-#include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
+#include "dialect/engine.h"
 
 /* ---- counts ---- */
 

@@ -4,8 +4,6 @@
  */
 #include "dialect/nexus/nexus.h"
 
-#include <stdio.h>
-
 #include "dialect/chat_wire.h"
 
 enum { SHOWN = 80 }; /* bytes of a wrong value that are quoted */

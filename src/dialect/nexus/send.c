@@ -3,8 +3,8 @@
 
 #include "call/server.h"
 #include "dialect/chat_wire.h"
-#include "dialect/engine.h"
 #include "dialect/nexus/nexus.h"
+#include "dialect/engine.h"
 
 bool nexus_is_main(const struct call *c, struct text id)
 {

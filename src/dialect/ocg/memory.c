@@ -6,12 +6,12 @@
 #include "base/why.h"
 #include "call/call.h"
 #include "call/server.h"
-#include "dialect/engine.h"
 #include "dialect/ocg/memory_answer.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/memory_search.h"
 #include "engine/memory/lenient.h"
 #include "engine/index/wait.h"
+#include "dialect/engine.h"
 
 enum { ENVELOPE_BYTES = 512 }; /* of an answer, around its text */
 

@@ -5,9 +5,9 @@
 #include "base/object_builder.h"
 #include "call/call.h"
 #include "call/server.h"
-#include "dialect/engine.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/event/event.h"
+#include "dialect/engine.h"
 
 #define PULSE_ADDED "pulse.added"
 

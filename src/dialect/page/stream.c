@@ -10,13 +10,13 @@
 #include "base/list.h"
 #include "call/client.h"
 #include "call/server.h"
-#include "dialect/engine.h"
-#include "dialect/koine/event_in.h"
+#include "dialect/koine/koine.h"
 #include "dialect/page/page.h"
 #include "engine/event/event.h"
 #include "engine/visitor/visitor.h"
 #include "base/clock.h"
 #include "wire/http/http1.h"
+#include "dialect/engine.h"
 
 enum {
 	STREAMS_MAX = 256,     /* of all browsers */

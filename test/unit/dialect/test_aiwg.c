@@ -13,7 +13,7 @@
 #include "dialect/aiwg/files.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/config.h"
-#include "dialect/aiwg/import.h"
+#include "dialect/aiwg/project.h"
 #include "tempdir.h"
 #include "wire/json.h"
 

@@ -1,13 +1,12 @@
-/* Approvals: asking without waiting, looking, deciding. wait.c has the request that
- * waits. */
+/* Approvals: asking, looking, deciding. */
 #include "dialect/koine/approval/approval.h"
 
 #include <errno.h>
 
-#include "dialect/koine/approval/json.h"
 #include "dialect/koine/koine.h"
 #include "call/server.h"
 #include "dialect/engine.h"
+#include "dialect/asker.h"
 
 struct one_in {
 	struct text id;
@@ -32,7 +31,7 @@ int koine_need_approvals(struct call *c)
 
 /* ---- asking ---- */
 
-int koine_read_approval(struct call *c, struct approval_new *ret)
+static int read_approval(struct call *c, struct approval_new *ret)
 {
 	const struct approval_in *in = c->in;
 
@@ -73,7 +72,7 @@ static void fail_decided(struct call *c, const struct approval *a, const struct 
 	buf_done(&data);
 }
 
-void koine_approval_told(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_told(void *arg, int r, const struct approval *a, const struct why *why)
 {
 	struct call *c = arg;
 
@@ -89,16 +88,72 @@ void koine_approval_told(void *arg, int r, const struct approval *a, const struc
 	(void)call_reply(c);
 }
 
+/*
+ * approval.request asks, and answers once the approval is decided.
+ *
+ * No thread is held meanwhile. A client that cancels its call stops waiting; its approval stays, and
+ * the client may ask again with the same id. So may one that has lost its connection, as long as its
+ * process lives; then the approval ends. Where the kernel does not name the process, it ends with the
+ * connection.
+ */
+struct wait {
+	struct call *call;
+	struct approval_waiter *waiter;
+};
+
+static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+{
+	struct wait *w = arg;
+
+	w->waiter = NULL;
+	on_told(w->call, r, a, why);
+}
+
+/* The client cancelled or disconnected, or the daemon is stopping; then the client should ask
+ * again. */
+static void on_cancel(struct call *c, void *arg)
+{
+	struct wait *w = arg;
+
+	if (c->client)
+		approval_leave(w->waiter);
+	else
+		approval_abandon(w->waiter);
+	w->waiter = NULL;
+	if (c->server->stopping)
+		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING,
+					  "koined is stopping: retry with the same id"));
+	else
+		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+}
+
+static struct done handle_request(struct call *c)
+{
+	struct wait *w = arena_zalloc(&c->arena, sizeof(*w));
+	struct approval_new new;
+	int r = koine_need_approvals(c) ?: read_approval(c, &new);
+
+	if (r != 0)
+		return call_fail(c, r);
+	if (!w)
+		return call_fail(c, -ENOMEM);
+	new.bond = BOND_PROCESS;
+	new.from = call_asker(c);
+	w->call = c;
+	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter);
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
+}
+
 static struct done handle_create(struct call *c)
 {
 	struct approval_new new;
-	int r = koine_need_approvals(c) ?: koine_read_approval(c, &new);
+	int r = koine_need_approvals(c) ?: read_approval(c, &new);
 
 	if (r != 0)
 		return call_fail(c, r);
 	/* This takes a single commit, so there is nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
-	approval_request(call_approvals(c), &new, koine_approval_told, c);
+	approval_request(call_approvals(c), &new, on_told, c);
 	return call_settled(c);
 }
 
@@ -276,7 +331,7 @@ static struct done decide_then(struct call *c, int r)
 	l->decision.from = (struct approval_client) {
 		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
 	(void)call_later(c, NULL, NULL);
-	approval_decide(call_approvals(c), &l->decision, koine_approval_told, c);
+	approval_decide(call_approvals(c), &l->decision, on_told, c);
 	return call_settled(c);
 }
 
@@ -379,13 +434,13 @@ static const struct field revoke_fields[] = {
 	"\"pending\",\"approved\",\"denied\",\"responded\",\"expired\",\"superseded\"]},"          \
 	"\"comment\":" OR_NULL ",\"decided_by\":" OR_NULL ",\"decided_at\":" OR_NULL "}}"
 
-const struct method koine_approval_methods[] = {
+static const struct method rows[] = {
 	{.name = "approval.request",
 	 .doc = "Request permission to call a tool, or ask a human a question; respond after the "
 		"decision",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(ask_fields, approval_in),
-	 .handle = koine_approval_request,
+	 .handle = handle_request,
 	 .flags = METHOD_LATER | METHOD_ENDS},
 	{.name = "approval.create",
 	 .doc = "Store a request like approval.request, but respond without waiting for the "
@@ -440,5 +495,4 @@ const struct method koine_approval_methods[] = {
 	 .flags = METHOD_LATER},
 };
 
-const unsigned koine_n_approval_methods =
-	sizeof(koine_approval_methods) / sizeof(koine_approval_methods[0]);
+const struct method_table koine_approval_methods = METHOD_TABLE(rows);

@@ -5,7 +5,6 @@
 #include "base/uuid.h"
 #include "dialect/koine/approval/approval.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/approval/json.h"
 #include "dialect/engine.h"
 
 struct done koine_grant_list(struct call *c)

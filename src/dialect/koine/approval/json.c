@@ -1,4 +1,4 @@
-#include "dialect/koine/approval/json.h"
+#include "dialect/koine/approval/approval.h"
 
 #include "wire/json.h"
 
