@@ -100,6 +100,23 @@ static int make_whole(struct call *c, const struct value *v)
 	return 0;
 }
 
+/* A name that is a preposition is quoted. */
+static int check_range(struct call *c, const struct field *f, const int64_t *n)
+{
+	const char *quote = "";
+
+	if (f->most == 0 || (*n >= f->least && *n <= f->most))
+		return 0;
+	if (strcmp(f->name, "after") == 0 || strcmp(f->name, "before") == 0)
+		quote = "'";
+	if (f->most == INT64_MAX)
+		return refuse_field(&c->why, f->name, "%s%s%s must be at least %lld, not %lld",
+				    quote, f->name, quote, (long long)f->least, (long long)*n);
+	return refuse_field(&c->why, f->name, "%s%s%s must be between %lld and %lld, not %lld",
+			    quote, f->name, quote, (long long)f->least, (long long)f->most,
+			    (long long)*n);
+}
+
 static int set_number(struct call *c, const struct field *f, const struct value *v, void *in)
 {
 	if (v->kind != VALUE_NUMBER)
@@ -111,7 +128,7 @@ static int set_number(struct call *c, const struct field *f, const struct value 
 	}
 	if (c->dialect->whole_floats && make_whole(c, v) != 0)
 		return -ENOMEM;
-	return field_whole(f->name, v, slot(in, f), &c->why);
+	return field_whole(f->name, v, slot(in, f), &c->why) ?: check_range(c, f, slot(in, f));
 }
 
 static int set_given(struct call *c, const struct field *f, const struct value *v, void *in)

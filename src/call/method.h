@@ -59,6 +59,9 @@ struct field {
 	/* When it is not given, or null. A string without a default is {NULL, 0}. */
 	const char *default_text;
 	int64_t default_number;
+	/* FIELD_INT: the least and the most that may be given; most 0: any number. */
+	int64_t least;
+	int64_t most;
 	const char *doc; /* one line */
 	size_t offset;
 };
@@ -109,6 +112,10 @@ struct method {
 		.name = (word), .type = FIELD_##kind, .doc = (text),                               \
 		.offset = offsetof(struct in, member), __VA_ARGS__                                 \
 	}
+/* A field's range; AT_LEAST has no end. */
+#define RANGE(from, to) .least = (from), .most = (to)
+#define AT_LEAST(from)  RANGE(from, INT64_MAX)
+
 #define FIELDS(rows, in)                                                                           \
 	.fields = (rows), .n_fields = sizeof(rows) / sizeof((rows)[0]), .in_size = sizeof(struct in)
 

@@ -1,6 +1,7 @@
 #include "dialect/daemon.h"
 
 #include "base/clock.h"
+#include "call/http.h"
 #include "call/server.h"
 #include "engine/engine.h"
 
@@ -33,4 +34,34 @@ const char *dialect_health(const struct server *s)
 	if (s->stopping)
 		return "stopping";
 	return engine_ailing(s->opts.engine) ? "degraded" : "healthy";
+}
+
+/* Below /v1/ clients expect an object, elsewhere a message. */
+void dialect_openai_refusal(struct buf *body, const struct http_refusal *no, const char *type,
+			    const char *code)
+{
+	struct json j = json_writer(body);
+	const char *field = no->why ? no->why->field : "";
+
+	json_begin_object(&j);
+	json_key(&j, "error");
+	if (!http_refusal_below(no, "/v1/")) {
+		json_text(&j, no->message);
+	} else {
+		json_begin_object(&j);
+		json_pairs(&j, PAIRS(JSON_TEXT("message", no->message), JSON_STR("type", type),
+				     JSON_STR("param", field[0] ? field : NULL),
+				     JSON_STR("code", code)));
+		json_end_object(&j);
+	}
+	json_end_object(&j);
+}
+
+void dialect_openai_model(struct json *j, const struct call *c, struct text id)
+{
+	json_begin_object(j);
+	json_pairs(j, PAIRS(JSON_TEXT("id", id), JSON_STR("object", "model"),
+			    JSON_INT("created", c->server->started_utc_ms / 1000),
+			    JSON_STR("owned_by", "koine")));
+	json_end_object(j);
 }

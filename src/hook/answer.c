@@ -45,12 +45,6 @@ static void add_why(struct writer *w, const char *key)
 		add_reason(w, key);
 }
 
-static void add_word(struct writer *w, const char *key, const char *allows, const char *denies,
-		     const char *asks)
-{
-	json_member_str(&w->j, key, is(w, "approved") ? allows : is(w, "denied") ? denies : asks);
-}
-
 void hook_begin_specific(struct json *j, const char *event)
 {
 	json_begin_object(j);
@@ -67,6 +61,12 @@ void hook_end_specific(struct json *j)
 
 /* ---- a form each ---- */
 
+static void write_empty(struct writer *w)
+{
+	json_begin_object(&w->j);
+	json_end_object(&w->j);
+}
+
 static void write_plain(struct writer *w)
 {
 	const struct hook_outcome *o = w->o;
@@ -74,23 +74,8 @@ static void write_plain(struct writer *w)
 	json_begin_object(&w->j);
 	json_member_text(&w->j, "decision", o->status);
 	json_member_text(&w->j, "comment", o->comment.data ? o->comment : TEXT(""));
-	json_key(&w->j, "approval_id");
-	if (o->id.data)
-		json_text(&w->j, o->id);
-	else
-		json_null(&w->j);
+	json_member_text(&w->j, "approval_id", o->id);
 	json_end_object(&w->j);
-}
-
-/* "ask" makes the agent show its own dialog, even where it would have continued without one. */
-static void write_pre_tool(struct writer *w)
-{
-	if (is_nobodys(w))
-		return;
-	hook_begin_specific(&w->j, "PreToolUse");
-	add_word(w, "permissionDecision", "allow", "deny", "ask");
-	add_why(w, "permissionDecisionReason");
-	hook_end_specific(&w->j);
 }
 
 /* Codex takes "ask", a plain "allow" and a "deny" without a reason for mistakes, and runs the
@@ -121,40 +106,46 @@ static void write_permission(struct writer *w)
 	hook_end_specific(&w->j);
 }
 
-/* Gemini has no "ask", and whoever lets koine decide has switched its own dialog off: without a yes
- * it is no. */
-static void write_gemini(struct writer *w)
-{
-	json_begin_object(&w->j);
-	if (!is_nobodys(w)) {
-		add_word(w, "decision", "allow", "deny", "deny");
-		if (!is(w, "approved"))
-			add_why(w, "reason");
-	}
-	json_end_object(&w->j);
-}
+/* How a form that always decides words it. */
+static const struct wording {
+	bool specific; /* within hookSpecificOutput; without a decision nothing is said, not even {} */
+	bool reasons; /* an approval has reasons, too */
+	const char *key;
+	const char *asks; /* neither approved nor denied */
+	const char *why[2];
+} wordings[N_HOOK_FORMS] = {
+	/* "ask" makes the agent show its own dialog, even where it would have continued without one. */
+	[HOOK_PRE_TOOL] = {true, true, "permissionDecision", "ask", {"permissionDecisionReason"}},
+	/* Gemini has no "ask", and whoever lets koine decide has switched its own dialog off: without
+	 * a yes it is no. */
+	[HOOK_GEMINI] = {false, false, "decision", "deny", {"reason"}},
+	[HOOK_CURSOR] = {false, false, "permission", "ask", {"user_message", "agent_message"}},
+	[HOOK_COPILOT] = {false, true, "permissionDecision", "ask", {"permissionDecisionReason"}},
+};
 
-static void write_cursor(struct writer *w)
+static void write_decision(struct writer *w)
 {
-	json_begin_object(&w->j);
-	if (!is_nobodys(w)) {
-		add_word(w, "permission", "allow", "deny", "ask");
-		if (!is(w, "approved")) {
-			add_why(w, "user_message");
-			add_why(w, "agent_message");
-		}
-	}
-	json_end_object(&w->j);
-}
+	const struct wording *words = &wordings[w->h->form];
+	bool allows = is(w, "approved");
 
-static void write_copilot(struct writer *w)
-{
-	json_begin_object(&w->j);
-	if (!is_nobodys(w)) {
-		add_word(w, "permissionDecision", "allow", "deny", "ask");
-		add_why(w, "permissionDecisionReason");
+	if (is_nobodys(w)) {
+		if (!words->specific)
+			write_empty(w);
+		return;
 	}
+	if (words->specific)
+		hook_begin_specific(&w->j, "PreToolUse");
+	else
+		json_begin_object(&w->j);
+	json_member_str(&w->j, words->key,
+			allows            ? "allow"
+			: is(w, "denied") ? "deny"
+					  : words->asks);
+	for (unsigned i = 0; (words->reasons || !allows) && i < 2 && words->why[i]; i++)
+		add_why(w, words->why[i]);
 	json_end_object(&w->j);
+	if (words->specific)
+		json_end_object(&w->j);
 }
 
 static void write_elicitation(struct writer *w)
@@ -167,20 +158,14 @@ static void write_nothing(struct writer *w)
 {
 }
 
-static void write_empty(struct writer *w)
-{
-	json_begin_object(&w->j);
-	json_end_object(&w->j);
-}
-
 void hook_answer(const struct hook *h, const struct hook_outcome *o, struct buf *out)
 {
 	static void (*const writers[N_HOOK_FORMS])(struct writer * w) = {
-		[HOOK_NONE] = write_nothing,    [HOOK_EMPTY] = write_empty,
-		[HOOK_PLAIN] = write_plain,     [HOOK_PRE_TOOL] = write_pre_tool,
-		[HOOK_VETO] = write_veto,       [HOOK_PERMISSION] = write_permission,
-		[HOOK_GEMINI] = write_gemini,   [HOOK_CURSOR] = write_cursor,
-		[HOOK_COPILOT] = write_copilot, [HOOK_ELICITATION] = write_elicitation,
+		[HOOK_NONE] = write_nothing,     [HOOK_EMPTY] = write_empty,
+		[HOOK_PLAIN] = write_plain,      [HOOK_PRE_TOOL] = write_decision,
+		[HOOK_VETO] = write_veto,        [HOOK_PERMISSION] = write_permission,
+		[HOOK_GEMINI] = write_decision,  [HOOK_CURSOR] = write_decision,
+		[HOOK_COPILOT] = write_decision, [HOOK_ELICITATION] = write_elicitation,
 	};
 	struct writer w = {.j = json_writer(out), .h = h, .o = o};
 

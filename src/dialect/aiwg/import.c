@@ -53,14 +53,9 @@ static bool usable(struct text t, size_t max)
 
 static int read_texts(struct arena *a, const struct value *v, struct task *row)
 {
-	int r = words_in(a, v, "prompt", &row->prompt);
+	int r = words_in(a, v, "prompt", &row->prompt) ?: words_in(a, v, "result", &row->result) ?:
+		words_in(a, v, "error", &row->error) ?: read_metadata(a, v, &row->metadata.bytes);
 
-	if (r == 0)
-		r = words_in(a, v, "result", &row->result);
-	if (r == 0)
-		r = words_in(a, v, "error", &row->error);
-	if (r == 0)
-		r = read_metadata(a, v, &row->metadata.bytes);
 	row->agent = value_text(value_find(v, "agent"));
 	if (row->agent.data && !usable(row->agent, TASK_NAME_MAX))
 		row->agent = (struct text) {0};

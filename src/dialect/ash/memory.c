@@ -67,10 +67,9 @@ struct done ash_add(struct call *c)
 	const struct add_in *in = c->in;
 	struct memory_new new;
 	struct memory memory;
-	int r = memory_wire_new(c, &in->add, &new) ?: find_asker(c, &in->who, &new.by);
+	int r = memory_wire_new(c, &in->add, &new) ?: find_asker(c, &in->who, &new.by) ?:
+		memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
 
-	if (r == 0)
-		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_added(c, &memory, memory_wire_entry);
@@ -101,10 +100,10 @@ struct done ash_list(struct call *c)
 	struct memory_filter f;
 	struct memory *rows;
 	unsigned n;
-	int r = read_filter(c, &f);
+	int r = read_filter(c, &f)
+			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
+				       &c->why);
 
-	if (r == 0)
-		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, rows, n, memory_wire_entry);
@@ -117,11 +116,10 @@ struct done ash_delete(struct call *c)
 	struct memory_asker by;
 	struct memory memory;
 	bool deleted = false;
-	int r = find_asker(c, &in->who, &by);
+	int r = find_asker(c, &in->who, &by)
+			?: memory_delete(call_memories(c), &c->arena, &by, in->memory_id, false,
+					 &memory, &deleted, &c->why);
 
-	if (r == 0)
-		r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, false, &memory,
-				  &deleted, &c->why);
 	/* Of an ambiguous prefix the original says no more than this. */
 	if (r != 0 && r != REFUSE_CONFLICT)
 		return call_fail(c, r);

@@ -1,22 +1,12 @@
 /* The portrait of the embedding service. */
 #include "call/http.h"
+#include "dialect/daemon.h"
 #include "dialect/embedding/embedding.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {0, "invalid JSON", WORDS_BOTH, 400},
-	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
-	[REFUSE_METHOD] = {0, "path not found", WORDS_TEXT, 404},
-	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
 	[REFUSE_INTERNAL] = {0, "internal error", WORDS_BOTH, 500},
-	[REFUSE_NOT_FOUND] = {0, "object not found", WORDS_TEXT, 404},
-	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
-	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
-	[REFUSE_TOO_LARGE] = {0, "message too large", WORDS_TEXT, 413},
-	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
-	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
-	[REFUSE_TIMEOUT] = {0, "request timed out", WORDS_TEXT, 504},
-	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
-	[REFUSE_STOPPING] = {0, "koined is stopping", WORDS_TEXT, 503},
+	DIALECT_HTTP_ERRORS,
 };
 
 static const struct field embed_fields[] = {
@@ -63,26 +53,11 @@ static const struct http_route routes[] = {
 	 .flags = ROUTE_WATCH},
 };
 
-/* OpenAI's clients expect an object, the others a message. */
 static void write_refusal(struct buf *body, const struct http_refusal *no)
 {
-	struct json j = json_writer(body);
-	const char *field = no->why ? no->why->field : "";
-
-	json_begin_object(&j);
-	json_key(&j, "error");
-	if (!http_refusal_below(no, "/v1/")) {
-		json_text(&j, no->message);
-		json_end_object(&j);
-		return;
-	}
-	json_begin_object(&j);
-	json_member_text(&j, "message", no->message);
-	json_member_str(&j, "type", no->status < 500 ? "invalid_request_error" : "server_error");
-	json_member_str(&j, "param", field[0] ? field : NULL);
-	json_member_str(&j, "code", no->status == 404 && no->route ? "model_not_found" : NULL);
-	json_end_object(&j);
-	json_end_object(&j);
+	dialect_openai_refusal(body, no,
+			       no->status < 500 ? "invalid_request_error" : "server_error",
+			       no->status == 404 && no->route ? "model_not_found" : NULL);
 }
 
 const struct dialect embedding_dialect = {

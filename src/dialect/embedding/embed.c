@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "call/server.h"
+#include "dialect/daemon.h"
 #include "dialect/embedding/embedding.h"
 #include "engine/index/embedding.h"
 #include "dialect/engine.h"
@@ -351,12 +352,7 @@ struct done embedding_models(struct call *c)
 
 	json_member_str(j, "object", "list");
 	json_member_array(j, "data");
-	json_begin_object(j);
-	json_member_text(j, "id", vectors_model(model_of(c)));
-	json_member_str(j, "object", "model");
-	json_member_int(j, "created", c->server->started_utc_ms / 1000);
-	json_member_str(j, "owned_by", "koine");
-	json_end_object(j);
+	dialect_openai_model(j, c, vectors_model(model_of(c)));
 	json_end_array(j);
 	return call_reply_object(c);
 }

@@ -92,11 +92,9 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 	value_each (item, list) {
 		const struct value *function = value_find(item, "function");
 
-		r = copy(a, member(item, "id"), &calls[n].id);
-		if (r == 0)
-			r = copy(a, member(function, "name"), &calls[n].name);
-		if (r == 0)
-			r = copy(a, member(function, "arguments"), &calls[n].arguments);
+		r = copy(a, member(item, "id"), &calls[n].id) ?:
+		    copy(a, member(function, "name"), &calls[n].name) ?:
+		    copy(a, member(function, "arguments"), &calls[n].arguments);
 		if (r != 0)
 			return r;
 		if (calls[n].id.len == 0 || calls[n].name.len == 0)

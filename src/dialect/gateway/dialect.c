@@ -1,40 +1,30 @@
 /* The portrait of the gateway. */
 #include "call/http.h"
+#include "dialect/daemon.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/gateway/more.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {0, "invalid JSON", WORDS_BOTH, 400},
-	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
-	[REFUSE_METHOD] = {0, "path not found", WORDS_TEXT, 404},
-	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
 	[REFUSE_INTERNAL] = {0, "internal error", WORDS_TEXT, 500},
-	[REFUSE_NOT_FOUND] = {0, "object not found", WORDS_TEXT, 404},
-	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
-	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
-	[REFUSE_TOO_LARGE] = {0, "message too large", WORDS_TEXT, 413},
-	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
-	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
-	[REFUSE_TIMEOUT] = {0, "request timed out", WORDS_TEXT, 504},
-	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
-	[REFUSE_STOPPING] = {0, "koined is stopping", WORDS_TEXT, 503},
+	DIALECT_HTTP_ERRORS,
 };
 
 static const struct field search_fields[] = {
-	FIELD(STRING, gateway_search_in, query, NULL),
-	FIELD(STRING, gateway_search_in, category, NULL),
-	FIELD(NUMBER, gateway_search_in, limit, NULL),
-	FIELD_AS("minScore", NUMBER, gateway_search_in, min_score, NULL),
+	FIELD(STRING, gateway_memory_in, query, NULL),
+	FIELD(STRING, gateway_memory_in, category, NULL),
+	FIELD(NUMBER, gateway_memory_in, limit, NULL),
+	FIELD_AS("minScore", NUMBER, gateway_memory_in, min_score, NULL),
 };
 
 static const struct field get_fields[] = {
-	FIELD(STRING, gateway_get_in, path, NULL),
+	FIELD(STRING, gateway_memory_in, path, NULL),
 };
 
 static const struct field store_fields[] = {
-	FIELD(STRING, gateway_store_in, text, NULL),
-	FIELD(STRING, gateway_store_in, category, NULL),
-	FIELD(NUMBER, gateway_store_in, importance, NULL),
+	FIELD(STRING, gateway_memory_in, text, NULL),
+	FIELD(STRING, gateway_memory_in, category, NULL),
+	FIELD(NUMBER, gateway_memory_in, importance, NULL),
 };
 
 static const struct field chat_fields[] = {
@@ -69,12 +59,12 @@ static const struct http_route routes[] = {
 	{"GET", "/v1/models", {.name = "v1/models", .handle = gateway_models}},
 	{"GET", "/v1/models/*", {.name = "v1/models/*", .handle = gateway_model}},
 	{"GET", "/memory/search",
-	 TAKES("memory/search", search_fields, gateway_search_in, gateway_memory_search),
+	 TAKES("memory/search", search_fields, gateway_memory_in, gateway_memory_search),
 	 ROUTE_WATCH},
-	{"GET", "/memory/get", TAKES("memory/get", get_fields, gateway_get_in, gateway_memory_get),
-	 ROUTE_WATCH},
+	{"GET", "/memory/get",
+	 TAKES("memory/get", get_fields, gateway_memory_in, gateway_memory_get), ROUTE_WATCH},
 	{"POST", "/memory/store",
-	 TAKES("memory/store", store_fields, gateway_store_in, gateway_memory_store)},
+	 TAKES("memory/store", store_fields, gateway_memory_in, gateway_memory_store)},
 	{"POST", "/v1/chat/completions",
 	 TAKES("v1/chat/completions", chat_fields, gateway_chat_in, gateway_chat), ROUTE_WATCH},
 	{"GET", "/cron/status", {.name = "cron/status", .handle = gateway_cron_status}},
@@ -125,26 +115,9 @@ static const char *openai_code(const struct http_refusal *no)
 	}
 }
 
-/* OpenAI's clients expect an object, the others a message. */
 static void write_refusal(struct buf *body, const struct http_refusal *no)
 {
-	struct json j = json_writer(body);
-	const char *field = no->why ? no->why->field : "";
-
-	json_begin_object(&j);
-	json_key(&j, "error");
-	if (!http_refusal_below(no, "/v1/")) {
-		json_text(&j, no->message);
-		json_end_object(&j);
-		return;
-	}
-	json_begin_object(&j);
-	json_member_text(&j, "message", no->message);
-	json_member_str(&j, "type", openai_type(no->status));
-	json_member_str(&j, "param", field[0] ? field : NULL);
-	json_member_str(&j, "code", openai_code(no));
-	json_end_object(&j);
-	json_end_object(&j);
+	dialect_openai_refusal(body, no, openai_type(no->status), openai_code(no));
 }
 
 const struct dialect gateway_dialect = {

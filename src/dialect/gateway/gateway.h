@@ -63,20 +63,13 @@ struct done gateway_model(struct call *c);
 
 /* ---- memory.c: the memory tools, without an agent ---- */
 
-struct gateway_search_in {
+struct gateway_memory_in {
 	struct text query;
 	struct text category;
 	double limit;
 	double min_score;
-};
-
-struct gateway_get_in {
 	struct text path;
-};
-
-struct gateway_store_in {
 	struct text text;
-	struct text category;
 	double importance;
 };
 

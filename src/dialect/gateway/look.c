@@ -1,6 +1,7 @@
 /* Health, counts, and which agents answer. */
 #include "call/server.h"
 #include "dialect/census_wire.h"
+#include "dialect/daemon.h"
 #include "dialect/engine.h"
 #include "dialect/gateway/gateway.h"
 #include "engine/chat/chat.h"
@@ -40,16 +41,6 @@ struct done gateway_stats(struct call *c)
 
 /* ---- agents ---- */
 
-static void write_model(struct json *j, const struct call *c, const struct agent *a)
-{
-	json_begin_object(j);
-	json_member_str(j, "id", a->name);
-	json_member_str(j, "object", "model");
-	json_member_int(j, "created", c->server->started_utc_ms / 1000);
-	json_member_str(j, "owned_by", "koine");
-	json_end_object(j);
-}
-
 struct done gateway_models(struct call *c)
 {
 	struct json *j = call_object(c);
@@ -58,7 +49,7 @@ struct done gateway_models(struct call *c)
 	json_member_str(j, "object", "list");
 	json_member_array(j, "data");
 	for (unsigned i = 0; (a = chat_agent_at(call_chat(c), i)); i++)
-		write_model(j, c, a);
+		dialect_openai_model(j, c, text_of(a->name));
 	json_end_array(j);
 	return call_reply_object(c);
 }
@@ -70,6 +61,6 @@ struct done gateway_model(struct call *c)
 	if (!a)
 		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "model not found: '%.*s'",
 					   TEXT_ARGS(text_cut(c->path_name, 100))));
-	write_model(call_result(c), c, a);
+	dialect_openai_model(call_result(c), c, text_of(a->name));
 	return call_reply(c);
 }

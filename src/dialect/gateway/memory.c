@@ -45,7 +45,7 @@ static struct done run(struct call *c, enum tool_id id, const struct object_buil
 
 struct done gateway_memory_search(struct call *c)
 {
-	const struct gateway_search_in *in = c->in;
+	const struct gateway_memory_in *in = c->in;
 	struct object_builder w;
 
 	object_begin(&w, &c->arena);
@@ -58,7 +58,7 @@ struct done gateway_memory_search(struct call *c)
 
 struct done gateway_memory_get(struct call *c)
 {
-	const struct gateway_get_in *in = c->in;
+	const struct gateway_memory_in *in = c->in;
 	struct object_builder w;
 
 	object_begin(&w, &c->arena);
@@ -68,7 +68,7 @@ struct done gateway_memory_get(struct call *c)
 
 struct done gateway_memory_store(struct call *c)
 {
-	const struct gateway_store_in *in = c->in;
+	const struct gateway_memory_in *in = c->in;
 	struct object_builder w;
 
 	object_begin(&w, &c->arena);

@@ -1,38 +1,36 @@
 #include "dialect/gateway/more.h"
 
 static const struct field start_fields[] = {
-	FIELD(STRING, gateway_process_start_in, command, "Command line, which /bin/sh runs",
+	FIELD(STRING, gateway_process_in, command, "Command line, which /bin/sh runs",
 	      .required = true),
-	FIELD(STRING, gateway_process_start_in, workdir,
-	      "Working folder, inside the gateway's folder"),
-	FIELD(ANY, gateway_process_start_in, env,
+	FIELD(STRING, gateway_process_in, workdir, "Working folder, inside the gateway's folder"),
+	FIELD(ANY, gateway_process_in, env,
 	      "Environment variables: lines of NAME=VALUE, a list of NAME=VALUE, or an object"),
-	FIELD(BOOL, gateway_process_start_in, pty, "Run the command in a terminal"),
+	FIELD(BOOL, gateway_process_in, pty, "Run the command in a terminal"),
 };
 
 static const struct field id_fields[] = {
-	FIELD_AS("sessionId", STRING, gateway_process_id_in, session_id, "Id of the process",
+	FIELD_AS("sessionId", STRING, gateway_process_in, session_id, "Id of the process",
 		 .required = true),
 };
 
 static const struct field log_fields[] = {
-	FIELD_AS("sessionId", STRING, gateway_process_log_in, session_id, "Id of the process",
+	FIELD_AS("sessionId", STRING, gateway_process_in, session_id, "Id of the process",
 		 .required = true),
-	FIELD(INT, gateway_process_log_in, offset, "Offset of the first byte to return"),
-	FIELD(INT, gateway_process_log_in, limit,
-	      "Maximum number of bytes; 0 means all stored output"),
+	FIELD(INT, gateway_process_in, offset, "Offset of the first byte to return"),
+	FIELD(INT, gateway_process_in, limit, "Maximum number of bytes; 0 means all stored output"),
 };
 
 static const struct field write_fields[] = {
-	FIELD_AS("sessionId", STRING, gateway_process_write_in, session_id, "Id of the process",
+	FIELD_AS("sessionId", STRING, gateway_process_in, session_id, "Id of the process",
 		 .required = true),
-	FIELD(STRING, gateway_process_write_in, data, "Input for the process", .default_text = ""),
-	FIELD(BOOL, gateway_process_write_in, eof, "Close the input of the process after writing"),
+	FIELD(STRING, gateway_process_in, data, "Input for the process", .default_text = ""),
+	FIELD(BOOL, gateway_process_in, eof, "Close the input of the process after writing"),
 };
 
 #define KILL                                                                                       \
 	{                                                                                          \
-		.name = "process.kill", FIELDS(id_fields, gateway_process_id_in),                  \
+		.name = "process.kill", FIELDS(id_fields, gateway_process_in),                     \
 		.handle = gateway_process_kill, .flags = METHOD_LATER                              \
 	}
 
@@ -40,7 +38,7 @@ static const struct http_route rows[] = {
 	{"POST",
 	 "/process/start",
 	 {.name = "process.start",
-	  FIELDS(start_fields, gateway_process_start_in),
+	  FIELDS(start_fields, gateway_process_in),
 	  .handle = gateway_process_start,
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_WATCH},
@@ -48,12 +46,12 @@ static const struct http_route rows[] = {
 	{"GET",
 	 "/process/log",
 	 {.name = "process.log",
-	  FIELDS(log_fields, gateway_process_log_in),
+	  FIELDS(log_fields, gateway_process_in),
 	  .handle = gateway_process_log}},
 	{"POST",
 	 "/process/write",
 	 {.name = "process.write",
-	  FIELDS(write_fields, gateway_process_write_in),
+	  FIELDS(write_fields, gateway_process_in),
 	  .handle = gateway_process_write,
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_WATCH},

@@ -8,25 +8,14 @@ extern const struct http_route_table gateway_more_routes;
 
 /* ---- process.c ---- */
 
-struct gateway_process_start_in {
+struct gateway_process_in {
 	struct text command;
 	struct text workdir;
 	const struct value *env;
 	bool pty;
-};
-
-struct gateway_process_id_in {
-	struct text session_id;
-};
-
-struct gateway_process_log_in {
 	struct text session_id;
 	int64_t offset;
 	int64_t limit;
-};
-
-struct gateway_process_write_in {
-	struct text session_id;
 	struct text data;
 	bool eof;
 };

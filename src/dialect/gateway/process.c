@@ -148,16 +148,15 @@ static int read_env(struct call *c, const struct value *v, struct process_new *i
 
 struct done gateway_process_start(struct call *c)
 {
-	const struct gateway_process_start_in *in = c->in;
+	const struct gateway_process_in *in = c->in;
 	struct process_new new = {.command = in->command,
 				  .workdir = in->workdir,
 				  .terminal = in->pty,
 				  .peer = c->peer};
 	struct process_ask *ask = NULL;
-	int r = read_env(c, in->env, &new);
+	int r = read_env(c, in->env, &new)
+			?: process_start(call_processes(c), &new, started, c, &ask, &c->why);
 
-	if (r == 0)
-		r = process_start(call_processes(c), &new, started, c, &ask, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = ask;
@@ -208,7 +207,7 @@ struct done gateway_process_list(struct call *c)
 /* Bytes that are not UTF-8 become U+FFFD. A character is not cut if the rest of it follows. */
 struct done gateway_process_log(struct call *c)
 {
-	const struct gateway_process_log_in *in = c->in;
+	const struct gateway_process_in *in = c->in;
 	struct processes *all = call_processes(c);
 	size_t limit = in->limit > 0 ? (size_t)in->limit : SIZE_MAX;
 	struct process_info info;
@@ -216,10 +215,9 @@ struct done gateway_process_log(struct call *c)
 	struct json *j;
 	size_t whole;
 	int r = process_log(all, in->session_id, in->offset > 0 ? in->offset : 0, limit, &log,
-			    &c->why);
+			    &c->why)
+			?: process_get(all, in->session_id, &info, &c->why);
 
-	if (r == 0)
-		r = process_get(all, in->session_id, &info, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	whole = utf8_whole(log.bytes.data, log.bytes.len);
@@ -242,7 +240,7 @@ struct done gateway_process_log(struct call *c)
 static void written(void *arg, int r, const struct process_info *p, const struct why *why)
 {
 	struct call *c = arg;
-	const struct gateway_process_write_in *in = c->in;
+	const struct gateway_process_in *in = c->in;
 	struct json *j = begin_answer(c, r, p, why);
 
 	if (!j)
@@ -254,7 +252,7 @@ static void written(void *arg, int r, const struct process_info *p, const struct
 
 struct done gateway_process_write(struct call *c)
 {
-	const struct gateway_process_write_in *in = c->in;
+	const struct gateway_process_in *in = c->in;
 	struct process_ask *ask = NULL;
 	int r = 0;
 
@@ -292,7 +290,7 @@ static void kill_cancelled(struct call *c, void *arg)
 
 struct done gateway_process_kill(struct call *c)
 {
-	const struct gateway_process_id_in *in = c->in;
+	const struct gateway_process_in *in = c->in;
 	struct process_wait *wait = NULL;
 	int r;
 

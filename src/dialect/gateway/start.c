@@ -157,10 +157,9 @@ static int start(struct dialect_host *h, struct why *why)
 		.automation = engine->automation,
 		.chat = engine->chat,
 	};
-	int r = tools_new(&opts, &engine->tools, why) ?: jobs_new(&jobs, &engine->jobs);
+	int r = tools_new(&opts, &engine->tools, why) ?: jobs_new(&jobs, &engine->jobs) ?:
+		start_processes(h, why);
 
-	if (r == 0)
-		r = start_processes(h, why);
 	return r != 0 ? r : gateway_count(engine->chat, s->known);
 }
 

@@ -578,9 +578,8 @@ static int ws_new(struct client *s, struct ws **ret_ws)
 	w->heard = true;
 	list_init(&w->waiting);
 	buf_init(&w->out, OUT_MAX);
-	r = websocket_new(MESSAGE_MAX, &w->codec);
-	if (r == 0)
-		r = timer_new(s->server->loop, on_pulse, w, &w->pulse);
+	r = websocket_new(MESSAGE_MAX, &w->codec)
+		    ?: timer_new(s->server->loop, on_pulse, w, &w->pulse);
 	if (r != 0) {
 		ws_free(w);
 		return r;

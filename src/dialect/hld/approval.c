@@ -172,9 +172,8 @@ static int check_session(struct call *c, struct text id)
 
 	if (id.len == 0)
 		return 0;
-	r = hld_need_sessions(c);
-	if (r == 0)
-		r = session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
+	r = hld_need_sessions(c)
+		    ?: session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse(&c->why, REFUSE_NOT_FOUND,
 			   "session not found: session not found: session not found: %.*s",
@@ -205,10 +204,9 @@ struct done hld_fetch_approvals(struct call *c)
 	struct approval *approvals = NULL;
 	struct hld_fit fit;
 	unsigned n = 0;
-	int r = hld_need_approvals(c);
+	int r = hld_need_approvals(c)
+			?: approval_list(call_approvals(c), c->lane, &c->arena, &f, &approvals, &n);
 
-	if (r == 0)
-		r = approval_list(call_approvals(c), c->lane, &c->arena, &f, &approvals, &n);
 	if (r == 0 && n == 0)
 		r = check_session(c, in->session_id);
 	if (r != 0)
@@ -290,12 +288,9 @@ struct done hld_create_approval(struct call *c)
 									      : NULL,
 		.from = {.is = true, .peer = c->peer},
 	};
-	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name");
+	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name") ?:
+		check_input(c, in->tool_input) ?: hld_need_approvals(c);
 
-	if (r == 0)
-		r = check_input(c, in->tool_input);
-	if (r == 0)
-		r = hld_need_approvals(c);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);

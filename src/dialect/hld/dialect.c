@@ -91,14 +91,14 @@ static const struct field title_fields[] = {
 };
 
 static const struct field leaves_fields[] = {
-	FIELD(STRING, hld_leaves_in, filter,
+	FIELD(STRING, hld_session_in, filter,
 	      "Sessions to list: normal, archived or draft; overrides the other filters"),
-	FIELD(BOOL, hld_leaves_in, include_archived, "Include archived sessions"),
-	FIELD(BOOL, hld_leaves_in, archived_only, "Return only archived sessions"),
+	FIELD(BOOL, hld_session_in, include_archived, "Include archived sessions"),
+	FIELD(BOOL, hld_session_in, archived_only, "Return only archived sessions"),
 };
 
 static const struct field paths_fields[] = {
-	FIELD(INT, hld_paths_in, limit, "Maximum number of folders", .default_number = 20),
+	FIELD(INT, hld_session_in, limit, "Maximum number of folders", .default_number = 20),
 };
 
 static const struct field fetch_fields[] = {
@@ -161,7 +161,7 @@ static const struct method methods[] = {
 	{.name = "getSessionLeaves",
 	 .doc = "List sessions that no other session continues, last active first",
 	 .result = PROPERTIES(LIST("sessions")),
-	 FIELDS(leaves_fields, hld_leaves_in),
+	 FIELDS(leaves_fields, hld_session_in),
 	 .handle = hld_leaves,
 	 .where = READER},
 	{.name = "getConversation",
@@ -204,7 +204,7 @@ static const struct method methods[] = {
 	{.name = "getRecentPaths",
 	 .doc = "List working folders, last used first",
 	 .result = PROPERTIES(LIST("paths")),
-	 FIELDS(paths_fields, hld_paths_in),
+	 FIELDS(paths_fields, hld_session_in),
 	 .handle = hld_paths,
 	 .where = READER},
 	{.name = "fetchApprovals",

@@ -153,15 +153,9 @@ struct hld_session_in {
 	struct text claude_session_id;
 	struct text title;
 	bool archived;
-};
-
-struct hld_leaves_in {
 	struct text filter;
 	bool include_archived;
 	bool archived_only;
-};
-
-struct hld_paths_in {
 	int64_t limit;
 };
 

@@ -114,9 +114,9 @@ static int read_run(struct call *c, struct session_new *ret)
 		.append_system_prompt = hld_some(in->append_system_prompt),
 		.custom_instructions = hld_some(in->custom_instructions),
 	};
-	r = read_texts(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools);
-	if (r == 0)
-		r = read_texts(c, in->disallowed_tools, "disallowed_tools", &ret->disallowed_tools);
+	r = read_texts(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools)
+		    ?: read_texts(c, in->disallowed_tools, "disallowed_tools",
+				  &ret->disallowed_tools);
 	if (r == 0)
 		r = read_texts(c, in->additional_directories, "additional_directories",
 			       &ret->additional_directories);
@@ -198,12 +198,9 @@ struct done hld_continue(struct call *c)
 {
 	const struct hld_run_in *in = c->in;
 	struct session_new session;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need(c, in->query, "query");
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need(c, in->query, "query") ?:
+		read_run(c, &session) ?: hld_need_sessions(c);
 
-	if (r == 0)
-		r = read_run(c, &session);
-	if (r == 0)
-		r = hld_need_sessions(c);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -300,10 +297,9 @@ static struct done reply_list(struct call *c, const struct session_filter *f)
 	struct session *rows = NULL;
 	struct hld_fit fit;
 	unsigned n = 0;
-	int r = hld_need_sessions(c);
+	int r = hld_need_sessions(c)
+			?: session_list(call_sessions(c), c->lane, &c->arena, f, &rows, &n);
 
-	if (r == 0)
-		r = session_list(call_sessions(c), c->lane, &c->arena, f, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	fit = hld_fit_begin(c, true);
@@ -331,7 +327,7 @@ static struct done reply_no_sessions(struct call *c)
 
 struct done hld_leaves(struct call *c)
 {
-	const struct hld_leaves_in *in = c->in;
+	const struct hld_session_in *in = c->in;
 	struct session_filter f = {
 		.archived = in->archived_only      ? ARCHIVED_ONLY
 			    : in->include_archived ? ARCHIVED_ANY
@@ -394,10 +390,9 @@ static struct done reply_success(struct call *c)
 struct done hld_archive(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c) ?:
+		session_set_archived(call_sessions(c), in->session_id, in->archived, &c->why);
 
-	if (r == 0)
-		r = session_set_archived(call_sessions(c), in->session_id, in->archived, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to archive session", &c->why);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
@@ -406,11 +401,9 @@ struct done hld_archive(struct call *c)
 struct done hld_title(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
+	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c) ?:
+		session_set_title(call_sessions(c), in->session_id, hld_some(in->title), &c->why);
 
-	if (r == 0)
-		r = session_set_title(call_sessions(c), in->session_id, hld_some(in->title),
-				      &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to update session", &c->why);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
@@ -420,14 +413,14 @@ struct done hld_title(struct call *c)
 
 struct done hld_paths(struct call *c)
 {
-	const struct hld_paths_in *in = c->in;
+	const struct hld_session_in *in = c->in;
 	struct session_path *paths = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = hld_need_sessions(c);
+	int r = hld_need_sessions(c)
+			?: session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths,
+					 &n);
 
-	if (r == 0)
-		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);

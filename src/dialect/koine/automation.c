@@ -9,11 +9,7 @@
 struct rules_in {
 	struct text project;
 	int64_t limit;
-};
-
-struct run_in {
 	struct text rule;
-	struct text project;
 };
 
 static int need_automation(struct call *c)
@@ -98,12 +94,8 @@ static struct done log_then(struct call *c, int r)
 
 static struct done handle_log(struct call *c)
 {
-	const struct rules_in *in = c->in;
 	int r = need_automation(c);
 
-	if (r == 0 && in->limit < 1)
-		r = refuse_field(&c->why, "limit", "limit must be at least 1, not %lld",
-				 (long long)in->limit);
 	c->state = arena_zalloc(&c->arena, sizeof(struct executions));
 	if (r == 0 && !c->state)
 		r = -ENOMEM;
@@ -115,14 +107,14 @@ static struct done handle_log(struct call *c)
 static void on_run(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
-	const struct run_in *in = c->in;
+	const struct rules_in *in = c->in;
 
 	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("rule", in->rule), JSON_BOOL("run", true)));
 }
 
 static struct done handle_run(struct call *c)
 {
-	const struct run_in *in = c->in;
+	const struct rules_in *in = c->in;
 	int r = need_automation(c);
 
 	if (r != 0)
@@ -144,13 +136,13 @@ static const struct field rules_fields[] = {PROJECT(rules_in)};
 static const struct field log_fields[] = {
 	FIELD(INT, rules_in, limit,
 	      "Maximum number of entries, up to 1000; koined omits older entries",
-	      .default_number = RULE_LOG_MAX),
+	      .default_number = RULE_LOG_MAX, AT_LEAST(1)),
 	PROJECT(rules_in),
 };
 
 static const struct field run_fields[] = {
-	FIELD(STRING, run_in, rule, "Name of the rule", .required = true),
-	PROJECT(run_in),
+	FIELD(STRING, rules_in, rule, "Name of the rule", .required = true),
+	PROJECT(rules_in),
 };
 
 static const struct method rows[] = {
@@ -165,7 +157,7 @@ static const struct method rows[] = {
 	 .doc = "Run the action of a rule now, ignoring its trigger and cooldown",
 	 .result = "{\"type\":\"object\",\"properties\":{\"rule\":{\"type\":\"string\"},"
 		   "\"run\":{\"const\":true}}}",
-	 FIELDS(run_fields, run_in),
+	 FIELDS(run_fields, rules_in),
 	 .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "automation.log",

@@ -125,11 +125,9 @@ static int read_tools(const struct value *list, struct arena *a, struct chat_ask
 		return r;
 	tools = room;
 	value_each (v, list) {
-		r = read_name(&p, v, "name", &tools[p.at].name);
-		if (r == 0)
-			r = read_text(&p, v, "description", false, &tools[p.at].description);
-		if (r == 0)
-			r = read_schema(&p, a, v, &tools[p.at].schema);
+		r = read_name(&p, v, "name", &tools[p.at].name) ?:
+		    read_text(&p, v, "description", false, &tools[p.at].description) ?:
+		    read_schema(&p, a, v, &tools[p.at].schema);
 		if (r != 0)
 			return r;
 		p.at++;
@@ -162,11 +160,9 @@ static int read_results(const struct value *list, struct arena *a, struct chat_a
 		return r;
 	results = room;
 	value_each (v, list) {
-		r = read_name(&p, v, "id", &results[p.at].call_id);
-		if (r == 0)
-			r = read_text(&p, v, "content", true, &results[p.at].text);
-		if (r == 0)
-			r = read_failed(&p, v, &results[p.at].failed);
+		r = read_name(&p, v, "id", &results[p.at].call_id) ?:
+		    read_text(&p, v, "content", true, &results[p.at].text) ?:
+		    read_failed(&p, v, &results[p.at].failed);
 		if (r != 0)
 			return r;
 		p.at++;
@@ -201,11 +197,9 @@ static int read_ask(const struct chat_in *in, struct arena *a, struct chat_ask *
 		.content = in->content,
 		.by = {.user = in->who.user_id, .chat = in->who.chat_id},
 	};
-	r = read_request_id(in->request_id, a, ret_ask, why);
-	if (r == 0)
-		r = read_tools(in->tools, a, ret_ask, why);
-	if (r == 0)
-		r = read_results(in->tool_results, a, ret_ask, why);
+	r = read_request_id(in->request_id, a, ret_ask, why) ?:
+	    read_tools(in->tools, a, ret_ask, why) ?:
+	    read_results(in->tool_results, a, ret_ask, why);
 	if (r == 0 && !in->content.data && ret_ask->n_results == 0)
 		r = refuse_field(why, "content", "content is required");
 	return r;

@@ -12,40 +12,18 @@ struct ended_in {
 	struct text conversation;
 	int64_t offset;
 	int64_t limit;
-};
-
-struct read_in {
-	int64_t number;
-	int64_t offset;
-	int64_t limit;
-};
-
-struct purge_in {
 	int64_t number;
 	struct text before;
 	bool all;
 };
-
-static int check_page(struct call *c, int64_t offset, int64_t limit)
-{
-	if (offset < 0)
-		return refuse_field(&c->why, "offset", "offset must be at least 0, not %lld",
-				    (long long)offset);
-	if (limit < 1 || limit > CHAT_PAGE_MAX)
-		return refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
-				    CHAT_PAGE_MAX, (long long)limit);
-	return 0;
-}
 
 static struct done handle_ended(struct call *c)
 {
 	const struct ended_in *in = c->in;
 	struct conversation_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
-	int r = check_page(c, in->offset, in->limit);
+	int r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, &page);
 
-	if (r == 0)
-		r = chat_list_ended(call_chat(c), c->lane, &c->arena, in->conversation, &page);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -56,15 +34,13 @@ static struct done handle_ended(struct call *c)
 
 static struct done handle_read(struct call *c)
 {
-	const struct read_in *in = c->in;
+	const struct ended_in *in = c->in;
 	struct message_page page = {.offset = in->offset, .limit = in->limit};
 	struct text id = {0};
 	struct json *j;
-	int r = check_page(c, in->offset, in->limit);
+	int r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, &id, &page,
+				    &c->why);
 
-	if (r == 0)
-		r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, &id, &page,
-					&c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -84,7 +60,7 @@ struct purge {
 
 static int take_purge(struct call *c, struct chat_purge *p)
 {
-	const struct purge_in *in = c->in;
+	const struct ended_in *in = c->in;
 
 	if ((in->number != 0) + (in->before.data != NULL) + in->all != 1)
 		return refuse_field(&c->why, "number",
@@ -129,8 +105,9 @@ static struct done handle_purge(struct call *c)
 /* ---- the method table ---- */
 
 #define PAGE(in)                                                                                   \
-	FIELD(INT, in, offset, "Number of rows to skip"),                                          \
-		FIELD(INT, in, limit, "Maximum number of rows, 1 to 2000", .default_number = 200)
+	FIELD(INT, in, offset, "Number of rows to skip", AT_LEAST(0)),                             \
+		FIELD(INT, in, limit, "Maximum number of rows, 1 to 2000", .default_number = 200,  \
+		      RANGE(1, CHAT_PAGE_MAX))
 
 static const struct field ended_fields[] = {
 	FIELD(STRING, ended_in, conversation,
@@ -139,14 +116,15 @@ static const struct field ended_fields[] = {
 };
 
 static const struct field read_fields[] = {
-	FIELD(INT, read_in, number, "Number of the conversation, from chat.past", .required = true),
-	PAGE(read_in),
+	FIELD(INT, ended_in, number, "Number of the conversation, from chat.past",
+	      .required = true),
+	PAGE(ended_in),
 };
 
 static const struct field purge_fields[] = {
-	FIELD(INT, purge_in, number, "Number of the conversation to delete"),
-	FIELD(STRING, purge_in, before, "Delete conversations that ended before this time"),
-	FIELD(BOOL, purge_in, all, "Delete all ended conversations"),
+	FIELD(INT, ended_in, number, "Number of the conversation to delete"),
+	FIELD(STRING, ended_in, before, "Delete conversations that ended before this time"),
+	FIELD(BOOL, ended_in, all, "Delete all ended conversations"),
 };
 
 #define OBJECT "{\"type\":\"object\"}"
@@ -161,13 +139,13 @@ static const struct method methods[] = {
 	{.name = "chat.read",
 	 .doc = "List messages of an ended conversation, oldest first",
 	 .result = OBJECT,
-	 FIELDS(read_fields, read_in),
+	 FIELDS(read_fields, ended_in),
 	 .handle = handle_read,
 	 .where = READER},
 	{.name = "chat.purge",
 	 .doc = "Delete ended conversations permanently",
 	 .result = OBJECT,
-	 FIELDS(purge_fields, purge_in),
+	 FIELDS(purge_fields, ended_in),
 	 .handle = handle_purge,
 	 .flags = METHOD_LATER},
 };

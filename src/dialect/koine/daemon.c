@@ -149,17 +149,8 @@ static void write_line(void *arg, const struct log_tail_line *line)
 struct done koine_daemon_log(struct call *c)
 {
 	const struct daemon_log_in *in = c->in;
-	struct json *j;
+	struct json *j = call_object(c);
 
-	if (in->after < 0)
-		return call_fail(c, refuse_field(&c->why, "after",
-						 "'after' must be at least 0, not %lld",
-						 (long long)in->after));
-	if (in->limit < 1 || in->limit > LOG_TAIL_LINES)
-		return call_fail(c, refuse_field(&c->why, "limit",
-						 "limit must be between 1 and %d, not %lld",
-						 LOG_TAIL_LINES, (long long)in->limit));
-	j = call_object(c);
 	json_member_array(j, "lines");
 	log_tail_read((uint64_t)in->after, (unsigned)in->limit, write_line, j);
 	json_end_array(j);

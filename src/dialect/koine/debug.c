@@ -25,15 +25,12 @@ static struct done debug_sleep(struct call *c)
 {
 	const struct sleep_in *in = c->in;
 
-	if (in->ms < 0 || in->ms > LONGEST_SLEEP_MS)
-		return call_fail(c, refuse_field(&c->why, "ms",
-						 "ms must be between 0 and %d, not %lld",
-						 LONGEST_SLEEP_MS, (long long)in->ms));
 	return call_after(c, (uint64_t)in->ms, slept);
 }
 
 static const struct field sleep_fields[] = {
-	FIELD(INT, sleep_in, ms, "Delay in milliseconds, up to one hour", .required = true),
+	FIELD(INT, sleep_in, ms, "Delay in milliseconds, up to one hour", .required = true,
+	      RANGE(0, LONGEST_SLEEP_MS)),
 };
 
 static const struct method rows[] = {

@@ -56,9 +56,9 @@ static const struct field restart_fields[] = {
 };
 
 static const struct field log_fields[] = {
-	FIELD(INT, daemon_log_in, after, "Return only lines after this line number"),
+	FIELD(INT, daemon_log_in, after, "Return only lines after this line number", AT_LEAST(0)),
 	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; koined omits older lines",
-	      .default_number = LOG_TAIL_LINES),
+	      .default_number = LOG_TAIL_LINES, RANGE(1, LOG_TAIL_LINES)),
 };
 
 static const struct method methods[] = {

@@ -114,12 +114,10 @@ static int read_name(struct text t, const char *field, size_t max, struct text *
 
 static int read_names(const struct event_in *in, struct event_filter *f, struct why *why)
 {
-	int r = read_name(in->project, "project", PROJECT_MAX, &f->project, why);
+	int r = read_name(in->project, "project", PROJECT_MAX, &f->project, why) ?:
+		read_name(in->session_id, "session_id", ID_MAX, &f->session, why) ?:
+		read_name(in->run_id, "run_id", ID_MAX, &f->run, why);
 
-	if (r == 0)
-		r = read_name(in->session_id, "session_id", ID_MAX, &f->session, why);
-	if (r == 0)
-		r = read_name(in->run_id, "run_id", ID_MAX, &f->run, why);
 	return r;
 }
 
@@ -433,9 +431,6 @@ static struct done handle_list(struct call *c)
 	struct event_page page;
 	int r = read_filter(in, &c->arena, &filter, &since, &c->why);
 
-	if (r == 0 && in->limit < 0)
-		r = refuse_field(&c->why, "limit", "limit must be at least 0, not %lld",
-				 (long long)in->limit);
 	if (r == 0)
 		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
 			       in->limit, &page);
@@ -462,7 +457,7 @@ static const struct field event_fields[N_EVENT_FIELDS] = {
 	FIELD(STRING, event_in, run_id, "Select only events of this run"),
 	FIELD(STRING, event_in, project, "Select only events of this project"),
 	FIELD(INT, event_in, limit, "Maximum number of events, up to 1000",
-	      .default_number = EVENT_PAGE_DEFAULT),
+	      .default_number = EVENT_PAGE_DEFAULT, AT_LEAST(0)),
 };
 
 static const struct field unsubscribe_fields[] = {

@@ -25,11 +25,7 @@ static struct done end(struct hook_call *h)
 		json_raw(j, h->said.data, h->said.len);
 	else
 		json_null(j);
-	json_key(j, "status");
-	if (h->status.data)
-		json_text(j, h->status);
-	else
-		json_null(j);
+	json_member_text(j, "status", h->status);
 	return call_reply_object(h->call);
 }
 

@@ -9,148 +9,110 @@
 #include "dialect/koine/memory_in.h"
 #include "engine/memory/memory.h"
 
-struct get_in {
+/* Parameters of all methods of this file. */
+struct entry_in {
 	struct text memory_id;
 	struct memory_who_in who;
 	const struct value *at;
-};
-
-struct history_in {
-	struct text memory_id;
-	struct memory_who_in who;
-};
-
-struct review_in {
 	int64_t limit;
-	struct memory_who_in who;
-};
-
-struct accept_in {
-	struct text memory_id;
-	struct text content;
-	struct memory_who_in who;
-};
-
-struct update_in {
-	struct text memory_id;
 	struct text content;
 	struct text category;
 	double importance;
 	const struct value *metadata;
-	struct memory_who_in who;
-};
-
-struct stats_in {
-	struct memory_who_in who;
-};
-
-struct export_in {
 	struct text cursor;
-	int64_t limit;
-	struct memory_who_in who;
-};
-
-struct import_in {
 	const struct value *entries;
-	struct memory_who_in who;
-};
-
-struct backup_in {
 	struct text path;
 };
 
+static struct done reply_rows(struct call *c, int r, const struct memory *rows, unsigned n)
+{
+	if (r != 0)
+		return call_fail(c, r);
+	memory_wire_rows(c, rows, n, memory_entry_members);
+	return call_reply(c);
+}
+
+static struct done reply_one(struct call *c, int r, const struct memory *m)
+{
+	if (r != 0)
+		return call_fail(c, r);
+	memory_entry_write(call_result(c), m);
+	return call_reply(c);
+}
+
 static struct done handle_get(struct call *c)
 {
-	const struct get_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	int64_t at_ms = 0;
-	int r = memory_wire_time(c, "at", in->at, &at_ms);
+	int r = memory_wire_time(c, "at", in->at, &at_ms)
+			?: memory_get_at(call_memories(c), c->lane, &c->arena, &by, in->memory_id,
+					 at_ms, &memory, &c->why);
 
-	if (r == 0)
-		r = memory_get_at(call_memories(c), c->lane, &c->arena, &by, in->memory_id, at_ms,
-				  &memory, &c->why);
-	if (r != 0)
-		return call_fail(c, r);
-	memory_entry_write(call_result(c), &memory);
-	return call_reply(c);
+	return reply_one(c, r, &memory);
 }
 
 static struct done handle_history(struct call *c)
 {
-	const struct history_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory *rows;
 	unsigned n;
 	int r = memory_history(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &rows, &n,
 			       &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	memory_wire_rows(c, rows, n, memory_entry_members);
-	return call_reply(c);
+	return reply_rows(c, r, rows, n);
 }
 
 static struct done handle_review(struct call *c)
 {
-	const struct review_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory *rows;
 	unsigned n;
 	int r = memory_review(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
 			      &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	memory_wire_rows(c, rows, n, memory_entry_members);
-	return call_reply(c);
+	return reply_rows(c, r, rows, n);
 }
 
 static struct done handle_deleted(struct call *c)
 {
-	const struct review_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory *rows;
 	unsigned n;
 	int r = memory_list_deleted(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
 				    &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	memory_wire_rows(c, rows, n, memory_entry_members);
-	return call_reply(c);
+	return reply_rows(c, r, rows, n);
 }
 
 static struct done handle_restore(struct call *c)
 {
-	const struct history_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	int r = memory_restore(call_memories(c), &c->arena, &by, in->memory_id, &memory, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	memory_entry_write(call_result(c), &memory);
-	return call_reply(c);
+	return reply_one(c, r, &memory);
 }
 
 static struct done handle_accept(struct call *c)
 {
-	const struct accept_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	int r = memory_accept(call_memories(c), &c->arena, &by, in->memory_id, in->content, &memory,
 			      &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	memory_entry_write(call_result(c), &memory);
-	return call_reply(c);
+	return reply_one(c, r, &memory);
 }
 
 static struct done handle_update(struct call *c)
 {
-	const struct update_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_change_in change = {
 		.content = in->content,
@@ -163,15 +125,12 @@ static struct done handle_update(struct call *c)
 	if (r == 0)
 		r = memory_update(call_memories(c), &c->arena, &by, in->memory_id, &change, &memory,
 				  &c->why);
-	if (r != 0)
-		return call_fail(c, r);
-	memory_entry_write(call_result(c), &memory);
-	return call_reply(c);
+	return reply_one(c, r, &memory);
 }
 
 static struct done handle_stats(struct call *c)
 {
-	const struct stats_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_counts n;
 	struct json *j;
@@ -194,11 +153,7 @@ static struct done handle_stats(struct call *c)
 	json_member_str(j, "embedding", !n.model.data ? "off" : n.model_fails ? "failing" : "ok");
 	json_member_int(j, "vectors", n.vectors);
 	json_member_int(j, "vectors_pending", n.pending);
-	json_key(j, "words_file");
-	if (n.words_file.data)
-		json_text(j, n.words_file);
-	else
-		json_null(j);
+	json_member_text(j, "words_file", n.words_file);
 	json_member_uint(j, "words", n.words);
 	return call_reply_object(c);
 }
@@ -247,7 +202,7 @@ static void write_page(struct call *c, const struct memory *rows, unsigned n,
 
 static struct done handle_export(struct call *c)
 {
-	const struct export_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory_page page = {.limit = in->limit};
 	struct memory_page next;
@@ -270,7 +225,7 @@ static struct done handle_export(struct call *c)
 /* All entries or none: a call that fails leaves nothing behind. */
 static struct done handle_import(struct call *c)
 {
-	const struct import_in *in = c->in;
+	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	int64_t n = 0;
 	unsigned at = 0;
@@ -292,7 +247,7 @@ static struct done handle_import(struct call *c)
 
 static struct done handle_backup(struct call *c)
 {
-	const struct backup_in *in = c->in;
+	const struct entry_in *in = c->in;
 	struct why why = {0};
 	char *path = arena_copy(&c->arena, in->path.data, in->path.len);
 	int r;
@@ -314,57 +269,57 @@ static struct done handle_backup(struct call *c)
 	FIELD(STRING, in, memory_id, "Id of the memory, or a unique prefix", .required = true)
 
 static const struct field get_fields[] = {
-	MEMORY_ID(get_in),
-	MEMORY_ASKER(get_in),
-	MEMORY_AT(get_in, at),
+	MEMORY_ID(entry_in),
+	MEMORY_ASKER(entry_in),
+	MEMORY_AT(entry_in, at),
 };
 
 static const struct field history_fields[] = {
-	MEMORY_ID(history_in),
-	MEMORY_ASKER(history_in),
+	MEMORY_ID(entry_in),
+	MEMORY_ASKER(entry_in),
 };
 
 static const struct field review_fields[] = {
-	FIELD(INT, review_in, limit, "Maximum number of memories, up to 1000; 0 or less means 20",
+	FIELD(INT, entry_in, limit, "Maximum number of memories, up to 1000; 0 or less means 20",
 	      .default_number = 20),
-	MEMORY_ASKER(review_in),
+	MEMORY_ASKER(entry_in),
 };
 
 static const struct field accept_fields[] = {
-	MEMORY_ID(accept_in),
-	FIELD(STRING, accept_in, content, "New content; default: unchanged"),
-	MEMORY_ASKER(accept_in),
+	MEMORY_ID(entry_in),
+	FIELD(STRING, entry_in, content, "New content; default: unchanged"),
+	MEMORY_ASKER(entry_in),
 };
 
 static const struct field update_fields[] = {
-	MEMORY_ID(update_in),
-	FIELD(STRING, update_in, content, "New content; default: unchanged"),
-	FIELD(STRING, update_in, category, "Category: preference, decision, fact, entity or other"),
-	FIELD(NUMBER, update_in, importance, "Importance, 0 to 1; default: unchanged",
+	MEMORY_ID(entry_in),
+	FIELD(STRING, entry_in, content, "New content; default: unchanged"),
+	FIELD(STRING, entry_in, category, "Category: preference, decision, fact, entity or other"),
+	FIELD(NUMBER, entry_in, importance, "Importance, 0 to 1; default: unchanged",
 	      .default_number = -1),
-	FIELD(OBJECT, update_in, metadata, "Any JSON object, which koine stores but does not use"),
-	MEMORY_ASKER(update_in),
+	FIELD(OBJECT, entry_in, metadata, "Any JSON object, which koine stores but does not use"),
+	MEMORY_ASKER(entry_in),
 };
 
-static const struct field stats_fields[] = {MEMORY_ASKER(stats_in)};
+static const struct field stats_fields[] = {MEMORY_ASKER(entry_in)};
 
 static const struct field export_fields[] = {
-	FIELD(STRING, export_in, cursor,
+	FIELD(STRING, entry_in, cursor,
 	      "Cursor of the previous page; default: start with the newest memory"),
-	FIELD(INT, export_in, limit, "Maximum number of memories, up to 1000",
+	FIELD(INT, entry_in, limit, "Maximum number of memories, up to 1000",
 	      .default_number = 1000),
-	MEMORY_ASKER(export_in),
+	MEMORY_ASKER(entry_in),
 };
 
 static const struct field import_fields[] = {
-	FIELD(ARRAY, import_in, entries,
+	FIELD(ARRAY, entry_in, entries,
 	      "Memories from memory.export, or entities and relations of the MCP memory server",
 	      .required = true),
-	MEMORY_ASKER(import_in),
+	MEMORY_ASKER(entry_in),
 };
 
 static const struct field backup_fields[] = {
-	FIELD(STRING, backup_in, path,
+	FIELD(STRING, entry_in, path,
 	      "Absolute path of the new file on the daemon's machine; the file must not exist",
 	      .required = true),
 };
@@ -375,68 +330,68 @@ static const struct method table[] = {
 	{.name = "memory.get",
 	 .doc = "Return one memory in full",
 	 .result = AN_OBJECT,
-	 FIELDS(get_fields, get_in),
+	 FIELDS(get_fields, entry_in),
 	 .handle = handle_get,
 	 .where = READER},
 	{.name = "memory.history",
 	 .doc = "List versions of a memory, newest first",
 	 .result = MEMORY_ROWS,
-	 FIELDS(history_fields, history_in),
+	 FIELDS(history_fields, entry_in),
 	 .handle = handle_history,
 	 .where = READER},
 	{.name = "memory.review",
 	 .doc = "List extracted memories that need review, newest first",
 	 .result = MEMORY_ROWS,
-	 FIELDS(review_fields, review_in),
+	 FIELDS(review_fields, entry_in),
 	 .handle = handle_review,
 	 .where = READER},
 	{.name = "memory.accept",
 	 .doc = "Accept an extracted memory; to reject it, use memory.delete",
 	 .result = AN_OBJECT,
-	 FIELDS(accept_fields, accept_in),
+	 FIELDS(accept_fields, entry_in),
 	 .handle = handle_accept,
 	 .where = WRITER},
 	{.name = "memory.deleted",
 	 .doc = "List deleted memories, last deleted first; updated_at is the time of deletion",
 	 .result = MEMORY_ROWS,
-	 FIELDS(review_fields, review_in),
+	 FIELDS(review_fields, entry_in),
 	 .handle = handle_deleted,
 	 .where = READER},
 	{.name = "memory.restore",
 	 .doc = "Restore a deleted memory",
 	 .result = AN_OBJECT,
-	 FIELDS(history_fields, history_in),
+	 FIELDS(history_fields, entry_in),
 	 .handle = handle_restore,
 	 .where = WRITER},
 	{.name = "memory.update",
 	 .doc = "Change a memory",
 	 .result = AN_OBJECT,
-	 FIELDS(update_fields, update_in),
+	 FIELDS(update_fields, entry_in),
 	 .handle = handle_update,
 	 .where = WRITER},
 	{.name = "memory.stats",
 	 .doc = "Count memories, indexes and vectors",
 	 .result = AN_OBJECT,
-	 FIELDS(stats_fields, stats_in),
+	 FIELDS(stats_fields, entry_in),
 	 .handle = handle_stats,
 	 .where = READER},
 	{.name = "memory.export",
 	 .doc = "Export complete memories in pages, newest first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"entries\":{\"type\":\"array\"},"
 		   "\"cursor\":{\"type\":[\"string\",\"null\"]}}}",
-	 FIELDS(export_fields, export_in),
+	 FIELDS(export_fields, entry_in),
 	 .handle = handle_export,
 	 .where = READER},
 	{.name = "memory.import",
 	 .doc = "Import memories, either all of them or, after an error, none",
 	 .result = "{\"type\":\"object\",\"properties\":{\"imported\":{\"type\":\"integer\"}}}",
-	 FIELDS(import_fields, import_in),
+	 FIELDS(import_fields, entry_in),
 	 .handle = handle_import,
 	 .where = WRITER},
 	{.name = "store.backup",
 	 .doc = "Back up the store to a new file",
 	 .result = "{\"type\":\"object\",\"properties\":{\"path\":{\"type\":\"string\"}}}",
-	 FIELDS(backup_fields, backup_in),
+	 FIELDS(backup_fields, entry_in),
 	 .handle = handle_backup,
 	 .where = READER},
 };

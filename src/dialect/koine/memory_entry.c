@@ -92,10 +92,9 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 	const struct value *importance = value_find(entry, "importance");
 	const struct value *metadata = value_find(entry, "metadata");
 	const struct value *shared = value_find(entry, "shared");
-	int r = read_time(entry, "created_at", &new->created_ms, why);
+	int r = read_time(entry, "created_at", &new->created_ms, why)
+			?: read_time(entry, "expires_at", &new->expires_ms, why);
 
-	if (r == 0)
-		r = read_time(entry, "expires_at", &new->expires_ms, why);
 	if (r != 0)
 		return r;
 	new->importance = -1;
@@ -173,10 +172,9 @@ static int import_entity(struct memories *m, struct arena *a, const struct value
 	struct text *observations;
 	struct text name;
 	unsigned n;
-	int r = read_name(entry, "name", &name, why);
+	int r = read_name(entry, "name", &name, why)
+			?: read_texts(a, entry, "observations", &observations, &n, why);
 
-	if (r == 0)
-		r = read_texts(a, entry, "observations", &observations, &n, why);
 	new.by = *by;
 	new.subjects = &name;
 	new.n_subjects = 1;
@@ -194,12 +192,9 @@ static int import_relation(struct memories *m, struct arena *a, const struct val
 	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
 	struct text ends[2];
 	struct text relation;
-	int r = read_name(entry, "from", &ends[0], why);
+	int r = read_name(entry, "from", &ends[0], why) ?: read_name(entry, "to", &ends[1], why) ?:
+		read_name(entry, "relationType", &relation, why);
 
-	if (r == 0)
-		r = read_name(entry, "to", &ends[1], why);
-	if (r == 0)
-		r = read_name(entry, "relationType", &relation, why);
 	if (r != 0)
 		return r;
 	new.by = *by;

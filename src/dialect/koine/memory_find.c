@@ -156,10 +156,10 @@ static struct done handle_list(struct call *c)
 	struct memory_filter f;
 	struct memory *rows;
 	unsigned n;
-	int r = read_filter(c, &f);
+	int r = read_filter(c, &f)
+			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
+				       &c->why);
 
-	if (r == 0)
-		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, rows, n,

@@ -25,18 +25,11 @@ static void write_id(void *json, struct text id)
 
 static void write_head(struct json *j, const struct trust *t, const struct trust_offer *o)
 {
-	char text[ISO_LEN + 1];
-	int64_t ms;
+	int64_t ms = 0;
 
 	json_member_text(j, "folder", o->folder);
 	json_member_str(j, "state", trust_state_name(trust_of(t, o, &ms)));
-	json_key(j, "trusted_at");
-	if (ms > 0) {
-		clock_format_iso(ms, text);
-		json_str(j, text);
-	} else {
-		json_null(j);
-	}
+	member_time(j, "trusted_at", ms);
 }
 
 static void write_short(struct call *c, struct json *j, const struct trust_offer *o)
@@ -159,12 +152,9 @@ static struct done handle_trust(struct call *c)
 {
 	const struct project_in *in = c->in;
 	const struct trust_offer *o = NULL;
-	int r = trust_find(call_trust(c), in->folder, &o, &c->why);
+	int r = trust_find(call_trust(c), in->folder, &o, &c->why) ?:
+		trust_check(o, in->digest, &c->why) ?: check_tasks(in->tasks, &c->why);
 
-	if (r == 0)
-		r = trust_check(o, in->digest, &c->why);
-	if (r == 0)
-		r = check_tasks(in->tasks, &c->why);
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
 

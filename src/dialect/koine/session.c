@@ -138,9 +138,6 @@ static int read_launch(const struct launch_in *in, struct arena *a, struct sessi
 {
 	int r;
 
-	if (in->max_turns < 0)
-		return refuse_field(why, "max_turns", "max_turns must be at least 0, not %lld",
-				    (long long)in->max_turns);
 	*ret = (struct session_new) {
 		.query = in->query,
 		.title = in->title,
@@ -154,10 +151,9 @@ static int read_launch(const struct launch_in *in, struct arena *a, struct sessi
 		.custom_instructions = in->custom_instructions,
 		.agent = in->agent,
 	};
-	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, why);
-	if (r == 0)
-		r = read_tools(in->disallowed_tools, "disallowed_tools", a, &ret->disallowed_tools,
-			       why);
+	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, why)
+		    ?: read_tools(in->disallowed_tools, "disallowed_tools", a,
+				  &ret->disallowed_tools, why);
 	return r;
 }
 
@@ -342,9 +338,6 @@ static int read_filter(const struct list_in *in, struct session_filter *ret, str
 	else
 		return refuse_field(why, "archived", "archived must be no, only or any, not '%.*s'",
 				    TEXT_ARGS(text_cut(in->archived, 40)));
-	if (in->limit < 1 || in->limit > SESSION_LIST_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
-				    SESSION_LIST_MAX, (long long)in->limit);
 	if (!in->status.data)
 		return 0;
 	if (!session_status_parse(in->status, &status))
@@ -362,10 +355,9 @@ static struct done handle_list(struct call *c)
 	struct session *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = need_sessions(c) ?: read_filter(c->in, &filter, &c->why);
+	int r = need_sessions(c) ?: read_filter(c->in, &filter, &c->why) ?:
+		session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 
-	if (r == 0)
-		r = session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -406,20 +398,6 @@ static void write_page(struct json *j, const struct session_page *page, int64_t 
 	json_end_object(j);
 }
 
-static int check_range(const struct one_in *in, struct why *why)
-{
-	if (in->after < 0)
-		return refuse_field(why, "after", "'after' must be at least 0, not %lld",
-				    (long long)in->after);
-	if (in->before < 0)
-		return refuse_field(why, "before", "'before' must be at least 0, not %lld",
-				    (long long)in->before);
-	if (in->limit < 1 || in->limit > SESSION_EVENTS_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
-				    SESSION_EVENTS_MAX, (long long)in->limit);
-	return 0;
-}
-
 static struct done handle_events(struct call *c)
 {
 	const struct one_in *in = c->in;
@@ -436,9 +414,8 @@ static struct done handle_events(struct call *c)
 	struct session row;
 	int r;
 
-	r = need_sessions(c) ?: check_range(in, &c->why) ?: find(c, in->id, &row);
-	if (r == 0)
-		r = session_must_be_ours(&row, "followed", &c->why);
+	r = need_sessions(c) ?: find(c, in->id, &row) ?:
+	    session_must_be_ours(&row, "followed", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;
@@ -457,9 +434,6 @@ static struct done handle_paths(struct call *c)
 	struct json *j;
 	int r = need_sessions(c);
 
-	if (r == 0 && (in->limit < 1 || in->limit > PATHS_MAX))
-		r = refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
-				 PATHS_MAX, (long long)in->limit);
 	if (r == 0)
 		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
@@ -492,7 +466,7 @@ static const struct field launch_fields[] = {
 	FIELD(STRING, launch_in, agent,
 	      "Name of an agent in koine.conf, or \"claude\"; default: session.runner",
 	      .for_humans = HUMANS),
-	FIELD(INT, launch_in, max_turns, "Maximum number of turns"),
+	FIELD(INT, launch_in, max_turns, "Maximum number of turns", AT_LEAST(0)),
 	FIELD(STRING, launch_in, system_prompt, "Text that replaces the agent's system prompt"),
 	FIELD(STRING, launch_in, append_system_prompt,
 	      "Text to append to the agent's system prompt"),
@@ -525,12 +499,13 @@ static const struct field rename_fields[] = {
 
 static const struct field events_fields[] = {
 	AN_ID,
-	FIELD(INT, one_in, after, "Return events after this event id"),
-	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit"),
-	FIELD(BOOL, one_in, newest,
-	      "Return the last events of the range instead of its first "
+	FIELD(INT, one_in, after, "Return events after this event id", AT_LEAST(0)),
+	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit",
+	      AT_LEAST(0)),
+	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of its first "
 	      "events"),
-	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200),
+	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200,
+	      RANGE(1, SESSION_EVENTS_MAX)),
 	FIELD(BOOL, one_in, raw, "Include output lines that koined could not parse"),
 	FIELD(BOOL, one_in, chain,
 	      "Include the events of the sessions that this session continues"),
@@ -545,11 +520,13 @@ static const struct field list_fields[] = {
 	      "Status: starting, running, waiting_input, completing, completed, failed or "
 	      "interrupted; default: any"),
 	FIELD(BOOL, list_in, leaves, "List only sessions that no other session continues"),
-	FIELD(INT, list_in, limit, "Maximum number of sessions, up to 1000", .default_number = 100),
+	FIELD(INT, list_in, limit, "Maximum number of sessions, up to 1000", .default_number = 100,
+	      RANGE(1, SESSION_LIST_MAX)),
 };
 
 static const struct field paths_fields[] = {
-	FIELD(INT, paths_in, limit, "Maximum number of folders, up to 1000", .default_number = 20),
+	FIELD(INT, paths_in, limit, "Maximum number of folders, up to 1000", .default_number = 20,
+	      RANGE(1, PATHS_MAX)),
 };
 
 #define A_STRING  "{\"type\":\"string\"}"

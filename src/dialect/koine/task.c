@@ -340,7 +340,7 @@ static const struct field output_fields[] = {
 	      "Offset of the first byte to return; a negative value counts "
 	      "from the end"),
 	FIELD(INT, task_in, max, "Maximum number of bytes, up to 1000000",
-	      .default_number = TASK_PIECE),
+	      .default_number = TASK_PIECE, RANGE(1, TASK_PIECE_MAX)),
 };
 
 static const struct field follow_fields[] = {

@@ -12,13 +12,9 @@ struct enqueue_in {
 	int64_t delay_ms;
 };
 
-struct pause_in {
+struct group_in {
 	struct text group;
-};
-
-struct parallel_in {
 	int64_t parallel;
-	struct text group;
 };
 
 enum { PARALLEL_MAX = 10000 };
@@ -105,7 +101,7 @@ static struct done handle_edit(struct call *c)
 
 static void answer_pause(struct call *c, int r, const struct why *why, bool paused)
 {
-	const struct pause_in *in = c->in;
+	const struct group_in *in = c->in;
 
 	(void)call_answer(c, r, why,
 			  PAIRS(JSON_TEXT("group", in->group), JSON_BOOL("paused", paused)));
@@ -123,7 +119,7 @@ static void on_resumed(void *arg, int r, const struct why *why)
 
 static struct done handle_pause(struct call *c)
 {
-	const struct pause_in *in = c->in;
+	const struct group_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
 	task_pause(call_tasks(c), in->group, true, on_paused, c);
@@ -132,15 +128,10 @@ static struct done handle_pause(struct call *c)
 
 static struct done handle_parallel(struct call *c)
 {
-	const struct parallel_in *in = c->in;
+	const struct group_in *in = c->in;
 	unsigned was = tasks_parallel(call_tasks(c), in->group);
-	int r;
+	int r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
 
-	if (in->parallel < 0 || in->parallel > PARALLEL_MAX)
-		r = refuse_field(&c->why, "parallel", "parallel must be between 0 and %d, not %lld",
-				 PARALLEL_MAX, (long long)in->parallel);
-	else
-		r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("group", in->group), JSON_INT("parallel", in->parallel),
 				 JSON_INT("was", was)));
@@ -148,7 +139,7 @@ static struct done handle_parallel(struct call *c)
 
 static struct done handle_resume(struct call *c)
 {
-	const struct pause_in *in = c->in;
+	const struct group_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
 	task_pause(call_tasks(c), in->group, false, on_resumed, c);
@@ -204,13 +195,14 @@ static const struct field edit_fields[] = {
 };
 
 static const struct field pause_fields[] = {
-	FIELD(STRING, pause_in, group, "Group of tasks, in all projects; default: all tasks"),
+	FIELD(STRING, group_in, group, "Group of tasks, in all projects; default: all tasks"),
 };
 
 static const struct field parallel_fields[] = {
-	FIELD(INT, parallel_in, parallel,
-	      "Maximum number of running tasks; 0 removes the limit of a group", .required = true),
-	FIELD(STRING, parallel_in, group, "Group of tasks, in all projects; default: all tasks"),
+	FIELD(INT, group_in, parallel,
+	      "Maximum number of running tasks; 0 removes the limit of a group", .required = true,
+	      RANGE(0, PARALLEL_MAX)),
+	FIELD(STRING, group_in, group, "Group of tasks, in all projects; default: all tasks"),
 };
 
 static const struct field clean_fields[] = {
@@ -250,13 +242,13 @@ static const struct method rows[] = {
 	{.name = "task.pause",
 	 .doc = "Pause all tasks or one group; running tasks continue",
 	 .result = PAUSED,
-	 FIELDS(pause_fields, pause_in),
+	 FIELDS(pause_fields, group_in),
 	 .handle = handle_pause,
 	 .flags = METHOD_LATER},
 	{.name = "task.resume",
 	 .doc = "Resume all tasks or one group",
 	 .result = PAUSED,
-	 FIELDS(pause_fields, pause_in),
+	 FIELDS(pause_fields, group_in),
 	 .handle = handle_resume,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.parallel",
@@ -265,7 +257,7 @@ static const struct method rows[] = {
 	 .result =
 		 "{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"
 		 "\"parallel\":{\"type\":\"integer\"},\"was\":{\"type\":\"integer\"}}}",
-	 FIELDS(parallel_fields, parallel_in),
+	 FIELDS(parallel_fields, group_in),
 	 .handle = handle_parallel,
 	 .flags = METHOD_FOR_HUMANS},
 	{.name = "task.clean",

@@ -59,10 +59,6 @@ struct done koine_task_output(struct call *c)
 	struct json *j;
 	int r;
 
-	if (in->max < 1 || in->max > TASK_PIECE_MAX)
-		return call_fail(c, refuse_field(&c->why, "max",
-						 "max must be between 1 and %d, not %lld",
-						 TASK_PIECE_MAX, (long long)in->max));
 	r = task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id, in->offset,
 			(size_t)in->max, &o, &c->why);
 	if (r != 0)

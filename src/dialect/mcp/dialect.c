@@ -41,8 +41,19 @@ static const char instructions[] =
 
 static int fill(struct mcp *m)
 {
-	return mcp_add_memory(m) ?: mcp_add_tasks(m) ?: mcp_add_human(m) ?: mcp_add_prompts(m) ?:
-	       mcp_add_templates(m);
+	static const struct mcp_tools *const tools[] = {&mcp_memory_tools, &mcp_task_tools,
+							&mcp_human_tools};
+	int r = 0;
+
+	for (unsigned k = 0; k < sizeof(tools) / sizeof(tools[0]); k++) {
+		for (unsigned i = 0; r == 0 && i < tools[k]->n; i++)
+			r = mcp_add_tool(m, &tools[k]->rows[i]);
+	}
+	for (unsigned i = 0; r == 0 && i < MCP_N_PROMPTS; i++)
+		r = mcp_add_prompt(m, &mcp_prompts[i]);
+	for (unsigned i = 0; r == 0 && i < MCP_N_TEMPLATES; i++)
+		r = mcp_add_resource(m, &mcp_templates[i]);
+	return r;
 }
 
 /* Its listeners come before the engine. */

@@ -117,9 +117,8 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	/* A client with many of them is not read any more, and still must be able to leave. Over
 	 * HTTP, a lost connection does not mean that the client has left. */
 	c->endless |= client_hears(c->client);
-	r = timer_new(c->server->loop, on_timer, w, &w->timer);
-	if (r == 0)
-		r = approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter);
+	r = timer_new(c->server->loop, on_timer, w, &w->timer)
+		    ?: approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter);
 	if (r != 0) {
 		end_waiting(w);
 		return r;
@@ -540,11 +539,4 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_HARMLESS},
 };
 
-int mcp_add_human(struct mcp *m)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(tools) / sizeof(tools[0]); i++)
-		r = mcp_add_tool(m, &tools[i]);
-	return r;
-}
+const struct mcp_tools mcp_human_tools = {tools, sizeof(tools) / sizeof(tools[0])};

@@ -22,34 +22,17 @@ enum {
 
 static const unsigned group = GROUP_MEMORY;
 
-struct search_in {
+/* Parameters of all tools of this file. */
+struct tool_in {
 	struct text query;
 	int64_t limit;
 	struct text project;
-};
-
-struct list_in {
-	int64_t limit;
-	struct text project;
-};
-
-struct add_in {
 	struct text content;
 	const struct value *subjects;
 	struct text category;
 	double importance;
 	int64_t expires_days;
 	bool common;
-};
-
-struct update_in {
-	struct text id;
-	struct text content;
-	struct text category;
-	double importance;
-};
-
-struct delete_in {
 	struct text id;
 };
 
@@ -179,7 +162,7 @@ static struct done reply_one(struct call *c, const struct memory *m)
 
 static void begin_search(struct call *c)
 {
-	const struct search_in *in = c->in;
+	const struct tool_in *in = c->in;
 
 	search_begin(c, in->query);
 }
@@ -191,27 +174,26 @@ static void before_search(struct call *c)
 
 static struct done handle_search(struct call *c)
 {
-	const struct search_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct memory_query q = {.text = in->query, .limit = in->limit};
 	struct memory *hits;
 	unsigned n;
-	int r = search_continue(c, &q) ?: mcp_asker(c, in->project, &q.by);
+	int r = search_continue(c, &q) ?: mcp_asker(c, in->project, &q.by) ?:
+		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 
-	if (r == 0)
-		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	return r != 0 ? call_fail(c, r) : reply_rows(c, hits, n, q.by.project);
 }
 
 static struct done handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct memory_filter f = {.limit = in->limit};
 	struct memory *rows;
 	unsigned n;
-	int r = mcp_asker(c, in->project, &f.by);
+	int r = mcp_asker(c, in->project, &f.by)
+			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
+				       &c->why);
 
-	if (r == 0)
-		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	return r != 0 ? call_fail(c, r) : reply_rows(c, rows, n, f.by.project);
 }
 
@@ -229,7 +211,7 @@ struct adding {
 /* On a reader's thread. */
 static int find_similar(struct call *c)
 {
-	const struct add_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct adding *s = c->state;
 
 	return memory_lenient_alike(call_memories(c), c->lane, &c->arena, in->content, &s->by,
@@ -239,7 +221,7 @@ static int find_similar(struct call *c)
 /* On the writer's thread. */
 static int add(struct call *c)
 {
-	const struct add_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct adding *s = c->state;
 	const struct memory_add_in plain = {
 		.content = in->content,
@@ -361,7 +343,7 @@ static int changer(struct call *c, struct text id, struct memory_asker *ret_aske
 
 static struct done handle_update(struct call *c)
 {
-	const struct update_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct memory_asker by;
 	const struct memory_change_in change = {
 		.content = in->content,
@@ -369,26 +351,23 @@ static struct done handle_update(struct call *c)
 		.importance = in->importance,
 	};
 	struct memory memory;
-	int r = changer(c, in->id, &by);
-
-	if (r == 0)
-		r = memory_update(call_memories(c), &c->arena, &by, in->id, &change, &memory,
-				  &c->why);
+	int r = changer(c, in->id, &by)
+			?: memory_update(call_memories(c), &c->arena, &by, in->id, &change, &memory,
+					 &c->why);
 
 	return r != 0 ? call_fail(c, r) : reply_one(c, &memory);
 }
 
 static struct done handle_delete(struct call *c)
 {
-	const struct delete_in *in = c->in;
+	const struct tool_in *in = c->in;
 	struct memory_asker by;
 	struct memory memory = {0};
 	bool deleted = false;
-	int r = changer(c, in->id, &by);
+	int r = changer(c, in->id, &by)
+			?: memory_delete(call_memories(c), &c->arena, &by, in->id, false, &memory,
+					 &deleted, &c->why);
 
-	if (r == 0)
-		r = memory_delete(call_memories(c), &c->arena, &by, in->id, false, &memory,
-				  &deleted, &c->why);
 	if (r == 0 && !deleted)
 		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "memory not found: ", in->id);
 	return call_answer(c, r, NULL,
@@ -411,40 +390,38 @@ static const char *const categories[] = {"preference", "decision", "fact", "enti
 	FIELD(NUMBER, in, importance, "Importance, 0 to 1; default 0.5", .default_number = -1)
 
 static const struct field search_fields[] = {
-	FIELD(STRING, search_in, query, "Search query; a full question works best",
-	      .required = true),
-	FIELD(INT, search_in, limit, "Maximum number of memories, up to 1000",
-	      .default_number = 10),
-	PROJECT(search_in),
+	FIELD(STRING, tool_in, query, "Search query; a full question works best", .required = true),
+	FIELD(INT, tool_in, limit, "Maximum number of memories, up to 1000", .default_number = 10),
+	PROJECT(tool_in),
 };
 
 static const struct field list_fields[] = {
-	FIELD(INT, list_in, limit, "Maximum number of memories, up to 1000", .default_number = 20),
-	PROJECT(list_in),
+	FIELD(INT, tool_in, limit, "Maximum number of memories, up to 1000", .default_number = 20),
+	PROJECT(tool_in),
 };
 
 static const struct field add_fields[] = {
-	FIELD(STRING, add_in, content,
+	FIELD(STRING, tool_in, content,
 	      "One fact in a self-contained sentence, with names and dates instead of 'he' and "
 	      "'yesterday'",
 	      .required = true),
-	FIELD(ARRAY, add_in, subjects, "Names of the people or things that the memory is about",
+	FIELD(ARRAY, tool_in, subjects, "Names of the people or things that the memory is about",
 	      .items = FIELD_STRING),
-	CATEGORY(add_in),
-	IMPORTANCE(add_in),
+	CATEGORY(tool_in),
+	IMPORTANCE(tool_in),
 	[ADD_EXPIRES_DAYS] =
-		FIELD(INT, add_in, expires_days, "Days until the memory expires; default: never"),
-	FIELD(BOOL, add_in, common, "Share the memory with all projects, not only this project"),
+		FIELD(INT, tool_in, expires_days, "Days until the memory expires; default: never"),
+	FIELD(BOOL, tool_in, common, "Share the memory with all projects, not only this project"),
 };
 
 static const struct field update_fields[] = {
-	ID(update_in),
-	FIELD(STRING, update_in, content, "New content; default: unchanged"),
-	CATEGORY(update_in),
-	IMPORTANCE(update_in),
+	ID(tool_in),
+	FIELD(STRING, tool_in, content, "New content; default: unchanged"),
+	CATEGORY(tool_in),
+	IMPORTANCE(tool_in),
 };
 
-static const struct field delete_fields[] = {ID(delete_in)};
+static const struct field delete_fields[] = {ID(tool_in)};
 
 #define STRING_SCHEMA "{\"type\":\"string\"}"
 /* The members of a memory; those behind created_at are left out at their defaults. */
@@ -470,7 +447,7 @@ static const struct mcp_tool tools[] = {
 			"Use this tool before you rely on earlier decisions, and before you ask "
 			"the user "
 			"a question that may have been answered already.",
-		 FIELDS(search_fields, search_in),
+		 FIELDS(search_fields, tool_in),
 		 .handle = handle_search,
 		 .before = before_search,
 		 .where = READER,
@@ -483,7 +460,7 @@ static const struct mcp_tool tools[] = {
 			"decision and its reason, a preference, how something works, an approach "
 			"that failed. Do not store secrets. `similar` in the result lists near "
 			"duplicates: update or delete outdated memories.",
-		 FIELDS(add_fields, add_in),
+		 FIELDS(add_fields, tool_in),
 		 .handle = handle_add,
 		 .flags = METHOD_LATER,
 		 .arg = &group},
@@ -492,7 +469,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
 	{.row = {.name = "memory_list",
 		 .doc = "List memories, newest first.",
-		 FIELDS(list_fields, list_in),
+		 FIELDS(list_fields, tool_in),
 		 .handle = handle_list,
 		 .before = side_before,
 		 .where = READER,
@@ -502,7 +479,7 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_update",
 		 .doc = "Update an outdated memory. koine keeps the former content as history.",
-		 FIELDS(update_fields, update_in),
+		 FIELDS(update_fields, tool_in),
 		 .handle = handle_update,
 		 .before = side_before,
 		 .where = WRITER,
@@ -513,7 +490,7 @@ static const struct mcp_tool tools[] = {
 	{.row = {.name = "memory_delete",
 		 .doc = "Delete a memory. If the memory is only outdated, update the memory "
 			"instead.",
-		 FIELDS(delete_fields, delete_in),
+		 FIELDS(delete_fields, tool_in),
 		 .handle = handle_delete,
 		 .before = side_before,
 		 .where = WRITER,
@@ -524,11 +501,4 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_CLOSED},
 };
 
-int mcp_add_memory(struct mcp *m)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(tools) / sizeof(tools[0]); i++)
-		r = mcp_add_tool(m, &tools[i]);
-	return r;
-}
+const struct mcp_tools mcp_memory_tools = {tools, sizeof(tools) / sizeof(tools[0])};

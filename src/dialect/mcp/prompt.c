@@ -57,10 +57,9 @@ static struct done handle_recall(struct call *c)
 	struct memory *hits;
 	struct buf out;
 	unsigned n;
-	int r = search_continue(c, &q) ?: mcp_asker(c, (struct text) {0}, &q.by);
+	int r = search_continue(c, &q) ?: mcp_asker(c, (struct text) {0}, &q.by) ?:
+		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 
-	if (r == 0)
-		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&out, TEXT_MAX);
@@ -98,10 +97,10 @@ static struct done handle_handoff(struct call *c)
 	struct memory *rows;
 	struct buf out;
 	unsigned n;
-	int r = mcp_asker(c, (struct text) {0}, &f.by);
+	int r = mcp_asker(c, (struct text) {0}, &f.by)
+			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
+				       &c->why);
 
-	if (r == 0)
-		r = memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	buf_init(&out, TEXT_MAX);
@@ -124,7 +123,7 @@ static const struct field recall_fields[] = {
 	FIELD(STRING, recall_in, about, "Person or thing to recall", .required = true),
 };
 
-static const struct mcp_prompt prompts[] = {
+const struct mcp_prompt mcp_prompts[MCP_N_PROMPTS] = {
 	{.row = {.name = "recall",
 		 .doc = "Recall what is known about a person or thing",
 		 FIELDS(recall_fields, recall_in),
@@ -139,12 +138,3 @@ static const struct mcp_prompt prompts[] = {
 		 .where = READER},
 	 .title = "Hand over"},
 };
-
-int mcp_add_prompts(struct mcp *m)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(prompts) / sizeof(prompts[0]); i++)
-		r = mcp_add_prompt(m, &prompts[i]);
-	return r;
-}

@@ -152,7 +152,7 @@ static struct done read_conversation(struct call *c)
 	return reply_text(c, &out);
 }
 
-static const struct mcp_resource templates[] = {
+const struct mcp_resource mcp_templates[MCP_N_TEMPLATES] = {
 	{.row = {.name = "memory",
 		 .doc = "One memory, with its subjects and times",
 		 .handle = read_memory,
@@ -178,15 +178,6 @@ static const struct mcp_resource templates[] = {
 	 .uri = "conversation://{id}",
 	 .mime_type = "text/plain"},
 };
-
-int mcp_add_templates(struct mcp *m)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(templates) / sizeof(templates[0]); i++)
-		r = mcp_add_resource(m, &templates[i]);
-	return r;
-}
 
 /* ---- listing them ---- */
 

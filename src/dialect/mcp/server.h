@@ -63,12 +63,16 @@ bool side_offers(const struct call *c, const struct mcp_tool *tool);
 
 /* ---- what is offered ---- */
 
-/* Each adds its part; 0, or a fault. */
-int mcp_add_memory(struct mcp *m);
-int mcp_add_tasks(struct mcp *m);
-int mcp_add_human(struct mcp *m);
-int mcp_add_prompts(struct mcp *m);
-int mcp_add_templates(struct mcp *m);
+struct mcp_tools {
+	const struct mcp_tool *rows;
+	unsigned n;
+};
+
+extern const struct mcp_tools mcp_memory_tools, mcp_task_tools, mcp_human_tools;
+
+enum { MCP_N_PROMPTS = 2, MCP_N_TEMPLATES = 4 };
+extern const struct mcp_prompt mcp_prompts[MCP_N_PROMPTS];
+extern const struct mcp_resource mcp_templates[MCP_N_TEMPLATES];
 
 /* What is kept, in pages. */
 extern const struct method mcp_resources_list;

@@ -74,10 +74,6 @@ static struct done handle_add(struct call *c)
 	};
 	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
 
-	if (r == 0 && (in->timeout_seconds < 0 || in->timeout_seconds > TIMEOUT_MAX_S))
-		r = refuse_field(&c->why, "timeout_seconds",
-				 "timeout_seconds must be between 0 and %d, not %lld",
-				 TIMEOUT_MAX_S, (long long)in->timeout_seconds);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
@@ -213,9 +209,6 @@ static struct done handle_list(struct call *c)
 				 "state must be queued, running, completed, failed, skipped or "
 				 "cancelled, not '%.*s'",
 				 TEXT_ARGS(text_cut(in->state, 40)));
-	if (r == 0 && in->limit < 0)
-		r = refuse_field(&c->why, "limit", "limit must be at least 0, not %lld",
-				 (long long)in->limit);
 	if (r != 0)
 		return call_fail(c, r);
 	f->filter = (struct task_filter) {
@@ -287,7 +280,8 @@ static const struct field add_fields[] = {
 	      "starts",
 	      .items = FIELD_STRING),
 	FIELD(INT, add_in, timeout_seconds,
-	      "Timeout in seconds; default: the timeout in koine's settings"),
+	      "Timeout in seconds; default: the timeout in koine's settings",
+	      RANGE(0, TIMEOUT_MAX_S)),
 	FIELD(INT, add_in, retries, "Number of retries after a failure"),
 };
 
@@ -308,7 +302,8 @@ static const char *const states[] = {"queued",  "running",   "completed", "faile
 static const struct field list_fields[] = {
 	FIELD(STRING, list_in, state, "Return only tasks in this state", .words = states),
 	FIELD(STRING, list_in, group, "Return only tasks of this group"),
-	FIELD(INT, list_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
+	FIELD(INT, list_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20,
+	      AT_LEAST(0)),
 };
 
 #define A_TASK                                                                                     \
@@ -369,11 +364,4 @@ static const struct mcp_tool tools[] = {
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 };
 
-int mcp_add_tasks(struct mcp *m)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sizeof(tools) / sizeof(tools[0]); i++)
-		r = mcp_add_tool(m, &tools[i]);
-	return r;
-}
+const struct mcp_tools mcp_task_tools = {tools, sizeof(tools) / sizeof(tools[0])};

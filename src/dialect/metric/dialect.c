@@ -2,24 +2,14 @@
  * A listener that tells figures and does nothing else, so that another user, such as Prometheus's,
  * can be let in: koine's own dialect can approve, back up and stop.
  */
+#include "dialect/daemon.h"
 #include "dialect/life.h"
 #include "dialect/metric/metric.h"
 
 static const struct error_row errors[N_REFUSALS] = {
 	[REFUSE_PARSE] = {0, "malformed request", WORDS_TEXT, 400},
-	[REFUSE_REQUEST] = {0, "invalid request", WORDS_TEXT, 400},
-	[REFUSE_METHOD] = {0, "path not found", WORDS_TEXT, 404},
-	[REFUSE_PARAMS] = {0, "invalid parameter", WORDS_TEXT, 400},
 	[REFUSE_INTERNAL] = {0, "internal error", WORDS_BOTH, 500},
-	[REFUSE_NOT_FOUND] = {0, "object not found", WORDS_TEXT, 404},
-	[REFUSE_CONFLICT] = {0, "conflict", WORDS_TEXT, 409},
-	[REFUSE_LIMIT] = {0, "too many requests", WORDS_TEXT, 429},
-	[REFUSE_TOO_LARGE] = {0, "message too large", WORDS_TEXT, 413},
-	[REFUSE_UNAVAILABLE] = {0, "unavailable", WORDS_TEXT, 503},
-	[REFUSE_FORBIDDEN] = {0, "forbidden", WORDS_TEXT, 403},
-	[REFUSE_TIMEOUT] = {0, "request timed out", WORDS_TEXT, 504},
-	[REFUSE_CANCELLED] = {0, "cancelled", WORDS_TEXT, 503},
-	[REFUSE_STOPPING] = {0, "koined is stopping", WORDS_TEXT, 503},
+	DIALECT_HTTP_ERRORS,
 };
 
 struct metrics_settings {

@@ -36,9 +36,7 @@ static struct done handle_scrape(struct call *c)
 	int r;
 
 	buf_init(&text, c->server->opts.limits.reply_bytes);
-	r = write_all(c, format, &text);
-	if (r == 0)
-		r = send_all(c, format, &text);
+	r = write_all(c, format, &text) ?: send_all(c, format, &text);
 	buf_done(&text);
 	return r != 0 ? call_fail(c, r) : call_stream_end(c);
 }

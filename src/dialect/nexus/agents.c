@@ -53,7 +53,7 @@ static int take_texts(struct call *c, const char *field, const struct value *lis
 
 static int take_wish(struct call *c, struct chat_wish *wish)
 {
-	const struct create_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	int r;
 
 	*wish = (struct chat_wish) {
@@ -65,10 +65,9 @@ static int take_wish(struct call *c, struct chat_wish *wish)
 		.has_write_paths = in->allowed_write_paths != NULL,
 	};
 	r = take_texts(c, "disable_tools", in->disable_tools, &wish->disabled_tools,
-		       &wish->n_disabled_tools);
-	if (r == 0)
-		r = take_texts(c, "allowed_write_paths", in->allowed_write_paths,
-			       &wish->write_paths, &wish->n_write_paths);
+		       &wish->n_disabled_tools)
+		    ?: take_texts(c, "allowed_write_paths", in->allowed_write_paths,
+				  &wish->write_paths, &wish->n_write_paths);
 	return r;
 }
 
@@ -82,7 +81,7 @@ static int resolve(struct call *c)
 
 static int create(struct call *c)
 {
-	const struct create_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct creation *creation = c->state;
 	const struct chat_new wanted = {
 		.id = in->agent_id,
@@ -183,7 +182,7 @@ static struct done reply_queued(struct call *c, struct creation *creation)
 
 static struct done send_initial(struct call *c)
 {
-	const struct create_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct creation *creation = c->state;
 	const struct chat_sink sink = {.on_done = initial_done, .arg = c};
 	struct chat_ask ask = {
@@ -208,7 +207,7 @@ static struct done send_initial(struct call *c)
 
 static struct done created(struct call *c, int r)
 {
-	const struct create_in *in = c->in;
+	const struct nexus_in *in = c->in;
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -225,7 +224,7 @@ static struct done resolved(struct call *c, int r)
 
 struct done nexus_create_agent(struct call *c)
 {
-	const struct create_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	int r = check_root(c);
 
 	if (r == 0 && nexus_is_main(c, in->agent_id))
@@ -304,13 +303,12 @@ static void write_agent(struct json *j, const struct conversation *c)
 
 struct done nexus_list_agents(struct call *c)
 {
-	const struct agents_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct conversation_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
-	int r = check_root(c) ?: nexus_check_page(c, in->offset, in->limit);
+	int r = check_root(c) ?: nexus_check_page(c, in->offset, in->limit) ?:
+		chat_list(call_chat(c), c->lane, &c->arena, &page);
 
-	if (r == 0)
-		r = chat_list(call_chat(c), c->lane, &c->arena, &page);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -327,7 +325,7 @@ struct done nexus_list_agents(struct call *c)
 static void destroyed(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
-	const struct agent_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct json *j;
 
 	if (r != 0 && r != REFUSE_NOT_FOUND) {
@@ -342,7 +340,7 @@ static void destroyed(void *arg, int r, const struct why *why)
 
 struct done nexus_destroy_agent(struct call *c)
 {
-	const struct agent_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	int r = check_root(c);
 
 	/* koine's own clients empty it that way. */

@@ -7,7 +7,7 @@
 
 static struct text conversation_of(const struct call *c)
 {
-	const struct agent_in *in = c->in;
+	const struct nexus_in *in = c->in;
 
 	return nexus_target(c, in->agent_id).conversation;
 }
@@ -49,7 +49,7 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 /* If the conversation is in memory, this answers within the same turn of the loop. */
 static struct done count(struct call *c, chat_counts_fn fn)
 {
-	const struct agent_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);
@@ -82,15 +82,14 @@ int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
 
 struct done nexus_get_messages(struct call *c)
 {
-	const struct messages_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 	struct message_page page = {.offset = in->offset, .limit = in->limit};
 	struct json *j;
-	int r = nexus_check_page(c, in->offset, in->limit);
+	int r = nexus_check_page(c, in->offset, in->limit)
+			?: chat_messages(call_chat(c), c->lane, &c->arena, at.conversation,
+					 at.must_exist, &page, &c->why);
 
-	if (r == 0)
-		r = chat_messages(call_chat(c), c->lane, &c->arena, at.conversation, at.must_exist,
-				  &page, &c->why);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
 	j = call_object(c);
@@ -107,7 +106,7 @@ struct done nexus_get_messages(struct call *c)
 static void compact_done(void *arg, int r, const struct chat_compacted *done, const struct why *why)
 {
 	struct call *c = arg;
-	const struct compact_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct json *j;
 
 	if (r != 0) {
@@ -126,7 +125,7 @@ static void compact_done(void *arg, int r, const struct chat_compacted *done, co
 
 struct done nexus_compact(struct call *c)
 {
-	const struct compact_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	(void)call_later(c, NULL, NULL);

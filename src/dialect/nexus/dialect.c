@@ -27,62 +27,60 @@ static const struct error_row errors[N_REFUSALS] = {
 	      "Id of the conversation; over HTTP, the path can contain the id instead")
 
 static const struct field send_fields[] = {
-	FIELD(STRING, send_in, content, "Message to the agent", .required = true),
-	FIELD(ANY, send_in, request_id,
+	FIELD(STRING, nexus_in, content, "Message to the agent", .required = true),
+	FIELD(ANY, nexus_in, request_id,
 	      "Id for `cancel`, a string or an integer; default: generated"),
-	AGENT_ID(send_in),
+	AGENT_ID(nexus_in),
 };
 
 static const struct field cancel_fields[] = {
-	FIELD(ANY, cancel_in, request_id, "request_id of the send call", .required = true),
-	AGENT_ID(cancel_in),
+	FIELD(ANY, nexus_in, request_id, "request_id of the send call", .required = true),
+	AGENT_ID(nexus_in),
 };
 
-static const struct field place_fields[] = {AGENT_ID(agent_in)};
+static const struct field place_fields[] = {AGENT_ID(nexus_in)};
 
 static const struct field agents_fields[] = {
-	FIELD(INT, agents_in, offset,
+	FIELD(INT, nexus_in, offset,
 	      "Number of conversations to skip, beginning with the last changed"),
-	FIELD(INT, agents_in, limit, "Maximum number of conversations, 1 to 2000",
+	FIELD(INT, nexus_in, limit, "Maximum number of conversations, 1 to 2000",
 	      .default_number = CHAT_PAGE_MAX),
 };
 
 static const struct field messages_fields[] = {
-	FIELD(INT, messages_in, offset, "Number of messages to skip, beginning with the oldest"),
-	FIELD(INT, messages_in, limit, "Maximum number of messages, 1 to 2000",
-	      .default_number = 200),
-	AGENT_ID(messages_in),
+	FIELD(INT, nexus_in, offset, "Number of messages to skip, beginning with the oldest"),
+	FIELD(INT, nexus_in, limit, "Maximum number of messages, 1 to 2000", .default_number = 200),
+	AGENT_ID(nexus_in),
 };
 
 static const struct field compact_fields[] = {
-	FIELD(BOOL, compact_in, force, "Ignored", .default_number = 1),
-	AGENT_ID(compact_in),
+	FIELD(BOOL, nexus_in, force, "Ignored", .default_number = 1),
+	AGENT_ID(nexus_in),
 };
 
 static const struct field create_fields[] = {
-	FIELD(STRING, create_in, agent_id, "Id of the conversation; default: generated"),
-	FIELD(STRING, create_in, system_prompt,
+	FIELD(STRING, nexus_in, agent_id, "Id of the conversation; default: generated"),
+	FIELD(STRING, nexus_in, system_prompt,
 	      "System prompt; default: the configured system prompt"),
-	FIELD(STRING, create_in, model,
-	      "Name of an agent in koine.conf; default: the default agent",
+	FIELD(STRING, nexus_in, model, "Name of an agent in koine.conf; default: the default agent",
 	      .for_humans = HUMANS_IF_PROGRAM),
-	FIELD(STRING, create_in, preset,
+	FIELD(STRING, nexus_in, preset,
 	      "Permissions: trusted, or sandboxed (programs may write only below cwd)"),
-	FIELD(STRING, create_in, cwd, "Working folder of the conversation's programs",
+	FIELD(STRING, nexus_in, cwd, "Working folder of the conversation's programs",
 	      .for_humans = HUMANS),
-	FIELD(STRING, create_in, parent_agent_id,
+	FIELD(STRING, nexus_in, parent_agent_id,
 	      "Id of the parent conversation, which limits the permissions of the new "
 	      "conversation"),
-	FIELD(ARRAY, create_in, disable_tools, "Tools to disable"),
-	FIELD(ARRAY, create_in, allowed_write_paths,
+	FIELD(ARRAY, nexus_in, disable_tools, "Tools to disable"),
+	FIELD(ARRAY, nexus_in, allowed_write_paths,
 	      "Folders that the conversation's programs may write to", .for_humans = HUMANS),
-	FIELD(STRING, create_in, initial_message, "First message to the agent"),
-	FIELD(BOOL, create_in, wait_for_initial_response,
+	FIELD(STRING, nexus_in, initial_message, "First message to the agent"),
+	FIELD(BOOL, nexus_in, wait_for_initial_response,
 	      "Wait for the answer to the first message"),
 };
 
 static const struct field destroy_fields[] = {
-	FIELD(STRING, agent_in, agent_id, "Id of the conversation", .required = true),
+	FIELD(STRING, nexus_in, agent_id, "Id of the conversation", .required = true),
 };
 
 #define OBJECT "{\"type\":\"object\"}"
@@ -92,56 +90,56 @@ static const struct method methods[] = {
 	 .doc = "Send a message to the agent and return its whole answer",
 	 .result = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\"},"
 		   "\"request_id\":{},\"cancelled\":{\"const\":true}}}",
-	 FIELDS(send_fields, send_in),
+	 FIELDS(send_fields, nexus_in),
 	 .handle = nexus_send,
 	 .flags = METHOD_LATER},
 	{.name = "cancel",
 	 .doc = "Cancel a send call in progress, and keep the text generated so far",
 	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"},"
 		   "\"request_id\":{},\"reason\":{\"type\":\"string\"}}}",
-	 FIELDS(cancel_fields, cancel_in),
+	 FIELDS(cancel_fields, nexus_in),
 	 .handle = nexus_cancel,
 	 .flags = METHOD_LATER | METHOD_OVERTAKES},
 	{.name = "get_tokens",
 	 .doc = "Return the token count and budget of the conversation",
 	 .result = OBJECT,
-	 FIELDS(place_fields, agent_in),
+	 FIELDS(place_fields, nexus_in),
 	 .handle = nexus_get_tokens,
 	 .flags = METHOD_LATER},
 	{.name = "get_context",
 	 .doc = "Return the number of messages, and whether the conversation has a system prompt",
 	 .result = OBJECT,
-	 FIELDS(place_fields, agent_in),
+	 FIELDS(place_fields, nexus_in),
 	 .handle = nexus_get_context,
 	 .flags = METHOD_LATER},
 	{.name = "get_messages",
 	 .doc = "List messages of the conversation, oldest first",
 	 .result = OBJECT,
-	 FIELDS(messages_fields, messages_in),
+	 FIELDS(messages_fields, nexus_in),
 	 .handle = nexus_get_messages,
 	 .where = READER},
 	{.name = "compact",
 	 .doc = "Replace older turns with a summary",
 	 .result = OBJECT,
-	 FIELDS(compact_fields, compact_in),
+	 FIELDS(compact_fields, nexus_in),
 	 .handle = nexus_compact,
 	 .flags = METHOD_LATER},
 	{.name = "create_agent",
 	 .doc = "Create a conversation",
 	 .result = OBJECT,
-	 FIELDS(create_fields, create_in),
+	 FIELDS(create_fields, nexus_in),
 	 .handle = nexus_create_agent,
 	 .flags = METHOD_LATER},
 	{.name = "list_agents",
 	 .doc = "List conversations, last changed first",
 	 .result = OBJECT,
-	 FIELDS(agents_fields, agents_in),
+	 FIELDS(agents_fields, nexus_in),
 	 .handle = nexus_list_agents,
 	 .where = READER},
 	{.name = "destroy_agent",
 	 .doc = "End a conversation",
 	 .result = OBJECT,
-	 FIELDS(destroy_fields, agent_in),
+	 FIELDS(destroy_fields, nexus_in),
 	 .handle = nexus_destroy_agent,
 	 .flags = METHOD_LATER},
 	{.name = "shutdown",

@@ -71,39 +71,14 @@ int nexus_check_page(struct call *c, int64_t offset, int64_t limit);
 
 /* ---- handlers ---- */
 
-struct send_in {
+/* Parameters of all methods. */
+struct nexus_in {
 	struct text content;
 	const struct value *request_id;
 	struct text agent_id;
-};
-
-struct cancel_in {
-	const struct value *request_id;
-	struct text agent_id;
-};
-
-struct agent_in {
-	struct text agent_id;
-};
-
-struct agents_in {
 	int64_t offset;
 	int64_t limit;
-};
-
-struct messages_in {
-	int64_t offset;
-	int64_t limit;
-	struct text agent_id;
-};
-
-struct compact_in {
 	bool force;
-	struct text agent_id;
-};
-
-struct create_in {
-	struct text agent_id;
 	struct text system_prompt;
 	struct text model;
 	struct text preset;

@@ -84,7 +84,7 @@ static void send_cancelled(struct call *c, void *arg)
 
 struct done nexus_send(struct call *c)
 {
-	const struct send_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	const struct chat_sink sink = {.on_done = send_done, .arg = c};
 	struct nexus_target at = nexus_target(c, in->agent_id);
 	struct chat_ask ask = {
@@ -127,7 +127,7 @@ static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 			   const struct why *why)
 {
 	struct call *c = arg;
-	const struct cancel_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	const struct text *id = c->state;
 
 	if (r != 0)
@@ -138,7 +138,7 @@ static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
 
 struct done nexus_cancel(struct call *c)
 {
-	const struct cancel_in *in = c->in;
+	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 	struct text *id = arena_zalloc(&c->arena, sizeof(*id));
 	int r = id ? nexus_request_id(c, in->request_id, id) : -ENOMEM;

@@ -103,9 +103,8 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 	p = ocg_peer_of(c);
 	if (!p)
 		return -ENOMEM;
-	r = ocg_chat_read(&c->arena, c->in, ocg_peer_chains(p), ask);
-	if (r == 0)
-		r = chat_wire_ask_id(&c->arena, NULL, ask);
+	r = ocg_chat_read(&c->arena, c->in, ocg_peer_chains(p), ask)
+		    ?: chat_wire_ask_id(&c->arena, NULL, ask);
 	if (r != 0)
 		return r;
 	ask->by = quoted_to(c);

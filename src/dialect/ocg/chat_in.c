@@ -457,12 +457,9 @@ int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, const struct li
 {
 	struct history h = {.arena = a};
 	struct chat_ask ask = {.own_history = true};
-	int r = read_history(&h, in, chains, &ask);
+	int r = read_history(&h, in, chains, &ask) ?: read_question(&h, ask.n_history, &ask) ?:
+		read_tools(a, in->tools, &ask);
 
-	if (r == 0)
-		r = read_question(&h, ask.n_history, &ask);
-	if (r == 0)
-		r = read_tools(a, in->tools, &ask);
 	if (r == 0)
 		*ret_ask = ask;
 	return r;

@@ -30,28 +30,28 @@ static const struct field chat_fields[] = {
 };
 
 static const struct field search_fields[] = {
-	FIELD_AS("Query", STRING, ocg_search_in, query, "Search query; a full question works best",
+	FIELD_AS("Query", STRING, ocg_memory_in, query, "Search query; a full question works best",
 		 .default_text = ""),
-	FIELD_AS("Category", STRING, ocg_search_in, category,
+	FIELD_AS("Category", STRING, ocg_memory_in, category,
 		 "Category to search: preference, decision, fact, entity or other; default: all",
 		 .default_text = ""),
-	FIELD_AS("Limit", INT, ocg_search_in, limit,
+	FIELD_AS("Limit", INT, ocg_memory_in, limit,
 		 "Maximum number of memories; 0 or less means 5"),
-	FIELD_AS("MinScore", NUMBER, ocg_search_in, min_score,
+	FIELD_AS("MinScore", NUMBER, ocg_memory_in, min_score,
 		 "Minimum similarity, where 0 or less means 0.7; koined ignores it without an "
 		 "embedding model"),
 };
 
 static const struct field get_fields[] = {
-	FIELD_AS("Path", STRING, ocg_get_in, path, "Id of the memory, or a unique prefix",
+	FIELD_AS("Path", STRING, ocg_memory_in, path, "Id of the memory, or a unique prefix",
 		 .default_text = ""),
 };
 
 static const struct field store_fields[] = {
-	FIELD_AS("Text", STRING, ocg_store_in, text, "Content of the memory", .default_text = ""),
-	FIELD_AS("Category", STRING, ocg_store_in, category,
+	FIELD_AS("Text", STRING, ocg_memory_in, text, "Content of the memory", .default_text = ""),
+	FIELD_AS("Category", STRING, ocg_memory_in, category,
 		 "Category: preference, decision, fact, entity or other", .default_text = ""),
-	FIELD_AS("Importance", NUMBER, ocg_store_in, importance,
+	FIELD_AS("Importance", NUMBER, ocg_memory_in, importance,
 		 "Importance, up to 1; 0 or less means 0.7"),
 };
 
@@ -100,7 +100,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemorySearch",                                                  \
 		 .doc = "Search memories, best match first; return JSON text",                     \
 		 .result = RESULT,                                                                 \
-		 FIELDS(search_fields, ocg_search_in),                                             \
+		 FIELDS(search_fields, ocg_memory_in),                                             \
 		 .handle = ocg_search,                                                             \
 		 .before = ocg_before_search,                                                      \
 		 .where = READER,                                                                  \
@@ -109,7 +109,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemoryGet",                                                     \
 		 .doc = "Return one memory as JSON text",                                          \
 		 .result = RESULT,                                                                 \
-		 FIELDS(get_fields, ocg_get_in),                                                   \
+		 FIELDS(get_fields, ocg_memory_in),                                                \
 		 .handle = ocg_get,                                                                \
 		 .where = READER,                                                                  \
 		 .gob_args = &ocg_get_args,                                                        \
@@ -117,7 +117,7 @@ static const struct field pulse_fields[] = {
 		{.name = service ".MemoryStore",                                                   \
 		 .doc = "Add a memory; return JSON text",                                          \
 		 .result = RESULT,                                                                 \
-		 FIELDS(store_fields, ocg_store_in),                                               \
+		 FIELDS(store_fields, ocg_memory_in),                                              \
 		 .handle = ocg_store,                                                              \
 		 .flags = METHOD_LATER,                                                            \
 		 .gob_args = &ocg_store_args,                                                      \

@@ -64,7 +64,7 @@ static void begin_text(struct call *c, struct buf *text)
 
 static int check_search(struct call *c)
 {
-	const struct ocg_search_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	int r = need_memory(c);
 
 	if (r == 0 && memory_lenient_trim(in->query).len == 0)
@@ -74,7 +74,7 @@ static int check_search(struct call *c)
 
 void ocg_before_search(struct call *c)
 {
-	const struct ocg_search_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 
 	search_begin(c, check_search(c) == 0 ? in->query : (struct text) {0});
 }
@@ -89,7 +89,7 @@ static size_t room_for_hits(const struct call *c)
 
 struct done ocg_search(struct call *c)
 {
-	const struct ocg_search_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	struct memory_query q = {
 		.text = in->query,
 		.limit = memory_lenient_limit(in->limit),
@@ -116,7 +116,7 @@ struct done ocg_search(struct call *c)
 
 struct done ocg_get(struct call *c)
 {
-	const struct ocg_get_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	const struct memory_asker by = ocg_asker(c);
 	struct memory memory;
 	struct buf text;
@@ -146,7 +146,7 @@ struct storing {
 /* On a reader's thread: looks for the same text among the most similar memories. */
 static int find_same(struct call *c)
 {
-	const struct ocg_store_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	const struct memory_asker by = ocg_asker(c);
 	struct storing *s = c->state;
 
@@ -157,7 +157,7 @@ static int find_same(struct call *c)
 /* On the writer's thread. */
 static int add(struct call *c)
 {
-	const struct ocg_store_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	const struct memory_new new = {
 		.content = in->text,
 		.source = TEXT("manual"),
@@ -198,7 +198,7 @@ static struct done found_same(struct call *c, int r)
 
 struct done ocg_store(struct call *c)
 {
-	const struct ocg_store_in *in = c->in;
+	const struct ocg_memory_in *in = c->in;
 	struct storing *s;
 	int r = need_memory(c);
 

@@ -44,20 +44,13 @@ struct ocg_chat_in {
 	const struct value *tools;
 };
 
-struct ocg_search_in {
+struct ocg_memory_in {
 	struct text query;
 	struct text category;
 	int64_t limit;
 	double min_score;
-};
-
-struct ocg_get_in {
 	struct text path;
-};
-
-struct ocg_store_in {
 	struct text text;
-	struct text category;
 	double importance;
 };
 

@@ -73,10 +73,9 @@ static int look(struct call *c, struct pulses *ret)
 	const struct event_filter filter = {.types = &type, .n_types = 1};
 	struct events *events = call_events(c);
 	struct event_page page = {.n = 0};
-	int r = event_count(events, c->lane, type, &ret->n);
+	int r = event_count(events, c->lane, type, &ret->n)
+			?: event_list(events, c->lane, &c->arena, &filter, -1, 0, 1, &page);
 
-	if (r == 0)
-		r = event_list(events, c->lane, &c->arena, &filter, -1, 0, 1, &page);
 	ret->newest = r == 0 && page.n > 0 ? &page.events[page.n - 1] : NULL;
 	return r;
 }

@@ -97,7 +97,7 @@ static void write_question(struct buf *out, const struct notify_link *link)
 
 struct done page_answer_look(struct call *c)
 {
-	const struct page_answer_in *in = c->in;
+	const struct page_link_in *in = c->in;
 	struct notify_link link;
 	struct buf out;
 	int r = notify_link_look(call_notify(c), in->token, &link, &c->why);
@@ -136,7 +136,7 @@ static void on_used(void *arg, int result, const char *words)
 /* A program of our own user is looked at; what comes by a proxy of somebody else's cannot be. */
 struct done page_answer_use(struct call *c)
 {
-	const struct page_answer_in *in = c->in;
+	const struct page_link_in *in = c->in;
 	const struct approval_client from = {.is = !c->peer.known || c->peer.uid == geteuid(),
 					     .peer = c->peer};
 	int r;

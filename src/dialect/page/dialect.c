@@ -53,11 +53,11 @@ static const struct dialect_life life = {.listening = listening};
 /* ---- its routes ---- */
 
 static const struct field enter_fields[] = {
-	FIELD(STRING, page_enter_in, link, "Sign-in code, from page.open", .required = true),
+	FIELD(STRING, page_link_in, link, "Sign-in code, from page.open", .required = true),
 };
 
 static const struct field answer_fields[] = {
-	FIELD(STRING, page_answer_in, token, "Code of the decision link, from a notification",
+	FIELD(STRING, page_link_in, token, "Code of the decision link, from a notification",
 	      .required = true),
 };
 
@@ -71,20 +71,20 @@ static const struct field events_fields[] = {
 static const struct http_route routes[] = {
 	{"GET",
 	 "/enter",
-	 {.name = "page/enter", FIELDS(enter_fields, page_enter_in), .handle = page_enter},
+	 {.name = "page/enter", FIELDS(enter_fields, page_link_in), .handle = page_enter},
 	 .flags = ROUTE_OPEN,
 	 .head = page_enter_head},
 	{"GET",
 	 "/answer",
 	 {.name = "page/answer/look",
-	  FIELDS(answer_fields, page_answer_in),
+	  FIELDS(answer_fields, page_link_in),
 	  .handle = page_answer_look},
 	 .flags = ROUTE_OPEN,
 	 .head = page_answer_head},
 	{"POST",
 	 "/answer",
 	 {.name = "page/answer",
-	  FIELDS(answer_fields, page_answer_in),
+	  FIELDS(answer_fields, page_link_in),
 	  .handle = page_answer_use,
 	  .flags = METHOD_LATER},
 	 .flags = ROUTE_OPEN,

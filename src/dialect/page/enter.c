@@ -116,7 +116,7 @@ static int let_in(struct call *c, const struct entry *e)
 
 struct done page_enter(struct call *c)
 {
-	const struct page_enter_in *in = c->in;
+	const struct page_link_in *in = c->in;
 	struct entry *e = c->opened;
 	char digest[DIGEST_HEX_LEN + 1];
 	int r;

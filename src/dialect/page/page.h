@@ -121,18 +121,15 @@ void page_take_over(const struct server *s, const struct page_handover *from);
 
 /* ---- enter.c ---- */
 
-struct page_enter_in {
+struct page_link_in {
 	struct text link;
+	struct text token;
 };
 
 int page_enter_head(struct call *c, const struct http_request *r);
 struct done page_enter(struct call *c);
 
 /* ---- answer.c: links that decide ---- */
-
-struct page_answer_in {
-	struct text token;
-};
 
 int page_answer_head(struct call *c, const struct http_request *r);
 struct done page_answer_look(struct call *c);

@@ -229,12 +229,9 @@ static int subscribe(struct stream *s, int64_t since)
 	const struct event_sink sink = {
 		.on_event = on_event, .on_gone = on_gone, .look = look, .arg = s};
 	struct call *c = s->call;
-	int r = add_hook(s);
+	int r = add_hook(s) ?: timer_new(c->server->loop, give_sign, s, &s->timer) ?:
+		event_subscribe(call_events(c), &all, since, &sink, &s->subscriber);
 
-	if (r == 0)
-		r = timer_new(c->server->loop, give_sign, s, &s->timer);
-	if (r == 0)
-		r = event_subscribe(call_events(c), &all, since, &sink, &s->subscriber);
 	if (r == 0)
 		timer_repeat(s->timer, SIGN_MS);
 	else

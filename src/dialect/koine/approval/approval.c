@@ -235,9 +235,6 @@ static int read_filter(const struct list_in *in, struct approval_filter *ret, st
 {
 	enum approval_status status = APPROVAL_PENDING;
 
-	if (in->limit < 1 || in->limit > APPROVAL_LIST_MAX)
-		return refuse_field(why, "limit", "limit must be between 1 and %d, not %lld",
-				    APPROVAL_LIST_MAX, (long long)in->limit);
 	if (!text_is(in->status, "any") && !approval_status_parse(in->status, &status))
 		return refuse_field(why, "status",
 				    "status must be any, pending, approved, denied, responded, "
@@ -405,8 +402,8 @@ static const struct field list_fields[] = {
 	      "Status: pending, approved, denied, responded, expired, superseded or any",
 	      .default_text = "pending"),
 	FIELD(STRING, list_in, session_id, "Return only approvals of this session"),
-	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000",
-	      .default_number = 100),
+	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000", .default_number = 100,
+	      RANGE(1, APPROVAL_LIST_MAX)),
 };
 
 static const struct field grant_fields[] = {
@@ -419,7 +416,7 @@ static const struct field grant_fields[] = {
 	FIELD(STRING, grant_in, agent, "Limit the grant to this agent"),
 	FIELD(STRING, grant_in, comment, "Comment to send to the agent with the verdict"),
 	FIELD_AS("for", NUMBER, grant_in, seconds, "Lifetime in seconds; default: no limit"),
-	FIELD(INT, grant_in, uses, "Maximum number of uses; default: no limit"),
+	FIELD(INT, grant_in, uses, "Maximum number of uses; default: no limit", AT_LEAST(0)),
 };
 
 static const struct field revoke_fields[] = {

@@ -12,10 +12,9 @@ struct done koine_grant_list(struct call *c)
 	struct grant *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = koine_need_approvals(c);
+	int r = koine_need_approvals(c)
+			?: grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 
-	if (r == 0)
-		r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -39,9 +38,6 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 				    TEXT_ARGS(text_cut(in->verdict, 40)));
 	if (in->tool.len == 0)
 		return refuse_field(why, "tool", "tool must not be empty; use * for any tool");
-	if (in->uses < 0)
-		return refuse_field(why, "uses", "uses must be at least 0, not %lld",
-				    (long long)in->uses);
 	r = koine_read_seconds(in->seconds, "for", &ms, why);
 	if (r != 0)
 		return r;
