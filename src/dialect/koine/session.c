@@ -502,7 +502,8 @@ static const struct field events_fields[] = {
 	FIELD(INT, one_in, after, "Return events after this event id", AT_LEAST(0)),
 	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit",
 	      AT_LEAST(0)),
-	FIELD(BOOL, one_in, newest, "Return the last events of the range instead of its first "
+	FIELD(BOOL, one_in, newest,
+	      "Return the last events of the range instead of its first "
 	      "events"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200,
 	      RANGE(1, SESSION_EVENTS_MAX)),
