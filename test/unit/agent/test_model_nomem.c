@@ -4,56 +4,8 @@
  */
 #include "check.h"
 
+#include "failing/nomem.h"
 #include "model_fixture.h"
-
-static long fail_at; /* 0: never */
-static long n_allocations;
-static bool all_after;
-static _Thread_local bool watched; /* the provider's threads are none of ours */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-char *__real_strdup(const char *s);
-char *__real_strndup(const char *s, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-char *__wrap_strdup(const char *s);
-char *__wrap_strndup(const char *s, size_t n);
-
-static bool shall_fail(void)
-{
-	if (!watched || fail_at == 0)
-		return false;
-	n_allocations++;
-	return all_after ? n_allocations >= fail_at : n_allocations == fail_at;
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return shall_fail() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return shall_fail() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	return shall_fail() ? NULL : __real_realloc(p, n);
-}
-
-char *__wrap_strdup(const char *s)
-{
-	return shall_fail() ? NULL : __real_strdup(s);
-}
-
-char *__wrap_strndup(const char *s, size_t n)
-{
-	return shall_fail() ? NULL : __real_strndup(s, n);
-}
 
 typedef int (*new_fn)(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
 		      struct why *why);
@@ -96,19 +48,16 @@ static bool one_turn(struct fixture *f, new_fn make)
 	return good && f->n_calls == 1;
 }
 
-static void fail_each(struct fixture *f, new_fn make, bool and_all_after)
+static void fail_each(struct fixture *f, new_fn make, bool all_after)
 {
 	bool ran_out = true;
 
-	all_after = and_all_after;
-	for (long at = 1; ran_out; at++) {
-		fail_at = at;
-		n_allocations = 0;
-		watched = true;
+	nomem_here_only = true; /* the provider's threads are none of ours */
+	for (unsigned at = 1; ran_out; at++) {
+		nomem_fail(at, all_after);
 		one_turn(f, make);
-		watched = false;
-		ran_out = n_allocations >= at;
-		fail_at = 0;
+		ran_out = nomem_failed();
+		nomem_stop();
 		assert_true(one_turn(f, make));
 		assert_true(at < 2000);
 	}

@@ -4,9 +4,6 @@
  * in every framing and goes again. It may refuse, drop or close, but never
  * crash, hang, leak, or send what is no whole answer; and once there is memory
  * again, it serves on.
- *
- * The linker leads malloc, calloc, realloc and strdup of our own code through
- * here; what libc and libuv do inside is theirs.
  */
 #include "check.h"
 
@@ -14,65 +11,8 @@
 
 #include "../call_world.h"
 #include "call/http.h"
+#include "failing/nomem.h"
 #include "tempdir.h"
-
-/* ---- failing in turn ---- */
-
-static long fail_at; /* 0: never */
-static long n_allocations;
-static bool all_after; /* and every later one too */
-static bool failed;
-static _Thread_local bool ours; /* the test's own allocations do not fail */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-/* The threads of the server allocate too; which of them comes first does not matter. */
-static bool shall_fail(void)
-{
-	long at = __atomic_load_n(&fail_at, __ATOMIC_RELAXED);
-	bool fail;
-	long n;
-
-	if (ours || at == 0)
-		return false;
-	n = __atomic_add_fetch(&n_allocations, 1, __ATOMIC_RELAXED);
-	fail = all_after ? n >= at : n == at;
-	if (fail)
-		__atomic_store_n(&failed, true, __ATOMIC_RELAXED);
-	return fail;
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return shall_fail() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return shall_fail() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	return shall_fail() ? NULL : __real_realloc(p, n);
-}
-
-static void arm(long n)
-{
-	__atomic_store_n(&n_allocations, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&failed, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&fail_at, n, __ATOMIC_RELAXED);
-}
-
-static void disarm(void)
-{
-	__atomic_store_n(&fail_at, 0, __ATOMIC_RELAXED);
-}
 
 /* ---- the server ---- */
 
@@ -186,13 +126,13 @@ static void check_json(const char *text, size_t len)
 	struct arena a;
 	int r;
 
-	ours = true;
+	nomem_spared = true;
 	arena_init(&a, 16 << 20);
 	r = json_read(&a, text, len, &json_default_limits, &root, NULL);
 	if (r != 0)
-		fail_msg("allocation %ld: no JSON: %.*s", fail_at, (int)len, text);
+		fail_msg("allocation %u: no JSON: %.*s", nomem_at(), (int)len, text);
 	arena_done(&a);
-	ours = false;
+	nomem_spared = false;
 }
 
 static unsigned check_lines(const struct dialer *c)
@@ -238,10 +178,11 @@ static void read_all(struct dialer *c, struct world *w)
 {
 	while (!c->eof) {
 		if (!world_turn(w, c))
-			fail_msg("allocation %ld: the server neither answers nor closes", fail_at);
-		ours = true;
+			fail_msg("allocation %u: the server neither answers nor closes",
+				 nomem_at());
+		nomem_spared = true;
 		dialer_read(c);
-		ours = false;
+		nomem_spared = false;
 	}
 }
 
@@ -346,9 +287,9 @@ static bool scene(const char *dir, struct counts *ret)
 	ret->length = talk_length(&w);
 	ret->http = talk_http(&w);
 	ret->socket = talk_socket(&w, dir);
-	if (__atomic_load_n(&failed, __ATOMIC_RELAXED)) {
+	if (nomem_failed()) {
 		/* once there is memory again, all is well */
-		disarm();
+		nomem_stop();
 		assert_int_equal(talk_line(&w), 9);
 		assert_int_equal(talk_length(&w), 1);
 		assert_int_equal(talk_http(&w), 6);
@@ -364,19 +305,18 @@ static void fail_in_turn(bool all)
 	struct counts counts;
 	char dir[TEMPDIR_MAX];
 	bool through = false;
-	long n = 0;
+	unsigned n = 0;
 
 	tempdir_make(dir);
-	all_after = all;
 	while (!through) {
 		counts = (struct counts) {0};
-		arm(++n);
+		nomem_fail(++n, all);
 		scene(dir, &counts);
-		disarm();
-		through = !failed;
+		nomem_stop();
+		through = !nomem_failed();
 		assert_true(n < 100000);
 	}
-	print_message("%ld allocations\n", n - 1);
+	print_message("%u allocations\n", n - 1);
 	assert_true(n > 30);
 	assert_int_equal(counts.line, 9);
 	assert_int_equal(counts.length, 1);

@@ -6,56 +6,7 @@
 #include "check.h"
 
 #include "../mcp_world.h"
-
-static long fail_at; /* 0: never */
-static long n_allocations;
-static bool all_after; /* and every later one too */
-static bool failed;
-static _Thread_local bool ours; /* the test's own allocations do not fail */
-
-void *__real_malloc(size_t n);
-void *__real_calloc(size_t n, size_t size);
-void *__real_realloc(void *p, size_t n);
-void *__wrap_malloc(size_t n);
-void *__wrap_calloc(size_t n, size_t size);
-void *__wrap_realloc(void *p, size_t n);
-
-static bool shall_fail(void)
-{
-	long at = __atomic_load_n(&fail_at, __ATOMIC_RELAXED);
-	bool fail;
-	long n;
-
-	if (ours || at == 0)
-		return false;
-	n = __atomic_add_fetch(&n_allocations, 1, __ATOMIC_RELAXED);
-	fail = all_after ? n >= at : n == at;
-	if (fail)
-		__atomic_store_n(&failed, true, __ATOMIC_RELAXED);
-	return fail;
-}
-
-void *__wrap_malloc(size_t n)
-{
-	return shall_fail() ? NULL : __real_malloc(n);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return shall_fail() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *p, size_t n)
-{
-	return shall_fail() ? NULL : __real_realloc(p, n);
-}
-
-static void arm(long n)
-{
-	__atomic_store_n(&n_allocations, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&failed, false, __ATOMIC_RELAXED);
-	__atomic_store_n(&fail_at, n, __ATOMIC_RELAXED);
-}
+#include "failing/nomem.h"
 
 /* ---- what is said ---- */
 
@@ -95,14 +46,14 @@ static void check_lines(const struct dialer *c)
 
 		if (!newline)
 			fail_msg("half a line: %.*s", (int)(c->in.len - at), line);
-		ours = true;
+		nomem_spared = true;
 		arena_init(&a, 16 << 20);
 		if (json_read(&a, line, (size_t)(newline - line), &json_default_limits, &root,
 			      NULL))
-			fail_msg("allocation %ld: no JSON: %.*s", fail_at, (int)(newline - line),
+			fail_msg("allocation %u: no JSON: %.*s", nomem_at(), (int)(newline - line),
 				 line);
 		arena_done(&a);
-		ours = false;
+		nomem_spared = false;
 		at += (size_t)(newline - line) + 1;
 	}
 }
@@ -123,10 +74,10 @@ static size_t talk(struct mcp_world *m, const char *text, size_t len, bool http)
 	shutdown(c.fd, SHUT_WR);
 	while (!c.eof) {
 		if (!world_turn(&m->w, &c))
-			fail_msg("allocation %ld: neither answers nor closes", fail_at);
-		ours = true;
+			fail_msg("allocation %u: neither answers nor closes", nomem_at());
+		nomem_spared = true;
 		dialer_read(&c);
-		ours = false;
+		nomem_spared = false;
 	}
 	if (!http)
 		check_lines(&c);
@@ -157,38 +108,37 @@ static void serve(struct mcp_world *m)
 }
 
 /* Whether there was an allocation to fail. */
-static bool round_of(long at, bool all)
+static bool round_of(unsigned at, bool all)
 {
 	struct mcp_world m = {0};
 	bool hit;
 	size_t n;
 
-	all_after = all;
-	arm(at);
+	nomem_fail(at, all);
 	if (mcp_world_init(&m) == 0) {
 		serve(&m);
-		hit = failed;
-		arm(0);
+		hit = nomem_failed();
+		nomem_stop();
 		n = talk(&m, lines, sizeof(lines) - 1, false);
 		assert_true(n > 3000);
 		assert_true(talk_http(&m) > 500);
 	} else {
 		hit = true;
 	}
-	arm(0);
+	nomem_stop();
 	mcp_world_done(&m);
 	return hit;
 }
 
 static void every_allocation_may_fail(void **state)
 {
-	long at = 1;
+	unsigned at = 1;
 
 	(void)state;
 	while (round_of(at, false))
 		at++;
 	assert_true(at > 60);
-	for (long i = 1; i < at; i++)
+	for (unsigned i = 1; i < at; i++)
 		round_of(i, true);
 }
 

@@ -1,0 +1,25 @@
+/*
+ * Allocations that fail at will, for tests: a program that is linked with nomem_dep has its malloc, calloc, realloc,
+ * strdup and strndup led through nomem.c. What libc and other libraries allocate themselves does not fail.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+/* From now on, allocation number `at` fails, and with all_after each one that follows. */
+void nomem_fail(unsigned at, bool all_after);
+
+/* From now on, none fails. */
+void nomem_stop(void);
+
+/* The number of the allocation that fails; 0 if none does. */
+unsigned nomem_at(void);
+
+/* Whether one has failed since nomem_fail. */
+bool nomem_failed(void);
+
+/* Set in a thread whose allocations neither fail nor count. */
+extern _Thread_local bool nomem_spared;
+
+/* Only allocations of the thread that calls nomem_fail fail and count. */
+extern bool nomem_here_only;
