@@ -47,6 +47,7 @@ struct world {
 	int write_result;
 	int written[N_WRITTEN];
 	unsigned n_written, n_freed, n_failed;
+	unsigned n_gaps;
 };
 
 /* ---- the noun ---- */
@@ -167,6 +168,11 @@ static void take_found(void *arg, const struct record_found *found)
 	record_fresh(r);
 }
 
+static void on_gap(void *arg)
+{
+	((struct world *)arg)->n_gaps++;
+}
+
 /* ---- the world ---- */
 
 static void on_tick(void *arg)
@@ -212,22 +218,33 @@ static void do_work(struct world *w)
 	work->finished(work, work->run(work, 0));
 }
 
-/* Another host has changed a thing. */
-static void hear(struct world *w, const char *id)
+/* Another host has changed things, of which nothing is known here yet. */
+static int64_t add_events(struct world *w, const struct event *list, unsigned n)
 {
-	const struct event e = {.type = TEXT("thing.changed"),
-				.time_ms = 1,
-				.project = TEXT(""),
-				.run = text_of(id),
-				.host = TEXT("there"),
-				.data = TEXT("")};
 	struct store *store = w->f->engine->store;
 	struct store_event_given given;
 
 	assert_int_equal(store_begin(store), 0);
-	assert_int_equal(store_event_add(store_writer(store), &e, 1, 0, &given), 0);
+	assert_int_equal(store_event_add(store_writer(store), list, n, 0, &given), 0);
 	assert_int_equal(store_commit(store), 0);
-	events_follow(w->events, given.last_seq);
+	return given.last_seq;
+}
+
+static struct event change_of_thing(const char *id)
+{
+	return (struct event) {.type = TEXT("thing.changed"),
+			       .time_ms = 1,
+			       .project = TEXT(""),
+			       .run = text_of(id),
+			       .host = TEXT("there"),
+			       .data = TEXT("")};
+}
+
+static void hear(struct world *w, const char *id)
+{
+	const struct event e = change_of_thing(id);
+
+	events_follow(w->events, add_events(w, &e, 1));
 }
 
 static int set_up(void **state)
@@ -271,7 +288,9 @@ static int set_up(void **state)
 	assert_int_equal(events_start(&(struct events_opts) {.store = w->f->engine->store,
 							     .loop = w->loop,
 							     .workers = fake_workers(&w->f->fake),
-							     .host = TEXT("here")},
+							     .host = TEXT("here"),
+							     .on_gap = on_gap,
+							     .gap_arg = w},
 				      &w->events),
 			 0);
 	opts.loop = w->loop;
@@ -421,6 +440,53 @@ static void lost_change_drops_later_ones(void **state)
 	w->loses = false;
 }
 
+static void held_record_writes_nothing_until_it_is_released(void **state)
+{
+	struct world *w = *state;
+	struct record *r = &w->things[0].record;
+	struct thing_change changes[2];
+
+	w->write_result = -ENOSPC;
+	change(w, &changes[0], 1);
+	do_work(w);
+	record_hold(r);
+	record_hold(r);
+	w->write_result = 0;
+	change(w, &changes[1], 2);
+	record_release(r);
+	/* Nor is the change that failed retried. */
+	assert_null(next_work(w, 150));
+	record_release(r);
+	while (list_empty(&w->works))
+		turn(w);
+	do_work(w);
+	do_work(w);
+	assert_int_equal(w->written[0], 1);
+	assert_int_equal(w->written[1], 2);
+	assert_false(record_pending(r));
+}
+
+static void dropped_record_cancels_its_changes(void **state)
+{
+	struct world *w = *state;
+	struct record *r = &w->things[0].record;
+	struct thing_change changes[2];
+
+	w->submit_fails = -ENOMEM;
+	change(w, &changes[0], 1);
+	change(w, &changes[1], 2);
+	record_drop(r);
+	w->submit_fails = 0;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(changes[i].n_told, 1);
+		assert_int_equal(changes[i].outcome, -ECANCELED);
+	}
+	assert_int_equal(w->n_freed, 2);
+	assert_int_equal(w->records.n_changes, 0);
+	record_init(r, &w->records);
+	assert_null(next_work(w, 10));
+}
+
 /* ---- reads ---- */
 
 static void events_of_one_key_are_read_once(void **state)
@@ -545,6 +611,55 @@ static void failed_read_is_repeated(void **state)
 	assert_int_equal(w->things[0].value, 4);
 }
 
+/* More than may wait for a read: the rest of the events wait in the log. */
+static void all_keys_of_many_events_are_read_once(void **state)
+{
+	enum { MANY = 3000 };
+	static char ids[MANY][8];
+	static struct event list[MANY];
+	struct world *w = *state;
+	struct work *work;
+	int r;
+
+	for (unsigned i = 0; i < MANY; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "k%u", i);
+		list[i] = change_of_thing(ids[i]);
+	}
+	hear(w, "a");
+	work = take_work(w);
+	r = work->run(work, 0);
+	events_follow(w->events, add_events(w, list, MANY));
+	assert_null(next_work(w, 20));
+	work->finished(work, r);
+	while (next_work(w, 100))
+		do_work(w);
+	assert_int_equal(w->n_keys, MANY + 1);
+}
+
+static void events_deleted_before_they_are_read_are_a_gap(void **state)
+{
+	struct world *w = *state;
+	struct store *store = w->f->engine->store;
+	const struct event list[] = {change_of_thing("a"), change_of_thing("b")};
+	int64_t last = add_events(w, list, 2);
+	bool more;
+
+	events_set_keep(w->events, 0, 1);
+	assert_int_equal(store_begin(store), 0);
+	assert_int_equal(event_sweep(w->events, &more), 0);
+	assert_int_equal(store_commit(store), 0);
+	events_follow(w->events, last);
+	while (w->n_gaps == 0) {
+		turn(w);
+		while (run_next(w->f))
+			continue;
+	}
+	/* What is left of them is read all the same. */
+	do_work(w);
+	assert_int_equal(w->n_gaps, 1);
+	assert_int_equal(w->n_keys, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -557,6 +672,14 @@ int main(void)
 		cmocka_unit_test_setup_teardown(waiter_that_comes_while_changes_fail_is_called_soon,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(lost_change_drops_later_ones, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(held_record_writes_nothing_until_it_is_released,
+						set_up, tear_down),
+		cmocka_unit_test_setup_teardown(dropped_record_cancels_its_changes, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(all_keys_of_many_events_are_read_once, set_up,
+						tear_down),
+		cmocka_unit_test_setup_teardown(events_deleted_before_they_are_read_are_a_gap,
+						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(events_of_one_key_are_read_once, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(event_heard_during_a_read_is_read_again, set_up,
 						tear_down),
