@@ -352,8 +352,8 @@ void events_committed(struct events *e)
 	store_note_event(
 		e->store, b->last,
 		b->notes.n_unnoted == 0 && !b->notes.early ? b->list[b->notes.n - 1].time_ms : 0);
-	if (e->on_commit)
-		e->on_commit(e->commit_arg);
+	if (e->opts.on_commit)
+		e->opts.on_commit(e->opts.commit_arg);
 	b->doubted = atomic_exchange(&e->doubt, false);
 	/* A subscriber that subscribes from here on finds the events in the store. */
 	b->incomplete = b->notes.early || atomic_load(&e->n_subscribers) == 0;
@@ -398,8 +398,8 @@ int64_t events_first(const struct events *e)
 
 void events_gap(struct events *e)
 {
-	if (e->on_gap)
-		e->on_gap(e->gap_arg);
+	if (e->opts.on_gap)
+		e->opts.on_gap(e->opts.gap_arg);
 }
 
 bool event_is_foreign(const struct events *e, const struct event *event)
@@ -475,10 +475,7 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	e->told = e->own_told = e->feed.heard = last;
 	e->recent.after = last;
 	e->host = opts->host;
-	e->on_commit = opts->on_commit;
-	e->commit_arg = opts->commit_arg;
-	e->on_gap = opts->on_gap;
-	e->gap_arg = opts->gap_arg;
+	e->opts = *opts;
 	e->feed.events = e;
 	return 0;
 }

@@ -97,10 +97,7 @@ struct events {
 	struct loop *loop;
 	struct workers *workers;
 	struct text host; /* in every event of ours; {NULL, 0}: there is only one */
-	void (*on_commit)(void *arg);
-	void *commit_arg;
-	void (*on_gap)(void *arg);
-	void *gap_arg;
+	struct events_opts opts;
 	atomic_llong keep_ms;
 	atomic_llong keep;
 	atomic_llong committed; /* number of the last event that is kept */

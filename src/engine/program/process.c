@@ -295,9 +295,9 @@ static int process_new(struct processes *all, const struct process_new *in,
 	if (r == 0)
 		r = resolve(all, in->workdir, &p->workdir, why);
 	if (r == 0)
-		r = timer_new(all->loop, on_grace, p, &p->grace);
+		r = timer_new(all->opts.loop, on_grace, p, &p->grace);
 	if (r == 0)
-		r = supervisor_mark(all->owner, p->mark);
+		r = supervisor_mark(all->opts.owner, p->mark);
 	if (r != 0) {
 		process_free(p);
 		return r;
@@ -328,7 +328,7 @@ static int launch(struct process *p, const struct process_new *in, const char **
 	const char *const argv[] = {"/bin/sh", "-c", "--", p->command, NULL};
 	const struct supervised_opts opts = {
 		.argv = argv,
-		.base = p->all->env,
+		.base = p->all->opts.env,
 		.env = env,
 		.cwd = p->workdir,
 		.streams = console_streams(p->console),
@@ -340,7 +340,7 @@ static int launch(struct process *p, const struct process_new *in, const char **
 		.arg = p,
 	};
 
-	return supervised_start(p->all->loop, &opts, &p->program, why);
+	return supervised_start(p->all->opts.loop, &opts, &p->program, why);
 }
 
 static int open_and_launch(struct process *p, const struct process_new *in, struct why *why)
@@ -352,7 +352,7 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 		.arg = p,
 	};
 	CLEANUP(freep) const char **env = NULL;
-	int r = make_env(in, &env) ?: console_new(p->all->loop, &opts, &p->console)
+	int r = make_env(in, &env) ?: console_new(p->all->opts.loop, &opts, &p->console)
 			?: launch(p, in, env, why);
 
 	if (r == 0)
@@ -488,11 +488,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 
 	if (!p)
 		return -ENOMEM;
-	p->owner = opts->owner;
-	p->approvals = opts->approvals;
-	p->loop = opts->loop;
-	p->env = opts->env;
-	p->id_name = opts->id_name ? opts->id_name : "id";
+	p->opts = *opts;
 	list_init(&p->all);
 	list_init(&p->asks);
 	if (opts->folder && opts->folder[0]) {
@@ -502,7 +498,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 			return refuse(why, REFUSE_PARAMS, "%s: %s", opts->folder, strerror(errno));
 		}
 	}
-	approvals_withdraw_left(p->approvals, TEXT(PROCESS_AGENT), is_own);
+	approvals_withdraw_left(p->opts.approvals, TEXT(PROCESS_AGENT), is_own);
 	*ret_processes = p;
 	return 0;
 }

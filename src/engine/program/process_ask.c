@@ -97,7 +97,7 @@ static void put_write(struct object_builder *w, const struct process_ask *a,
 	object_text(w, "data", a->data);
 	object_bool(w, "eof", a->eof);
 	object_text(w, "to", p->info.command);
-	object_text(w, a->processes->id_name, a->id);
+	object_text(w, a->processes->opts.id_name ?: "id", a->id);
 }
 
 static int put_start(struct object_builder *w, struct process_ask *a)
@@ -165,7 +165,7 @@ static int ask_new(struct processes *p, process_fn fn, void *arg, struct process
 	a->processes = p;
 	a->fn = fn;
 	a->arg = arg;
-	a->consent = (struct consent) {.approvals = p->approvals,
+	a->consent = (struct consent) {.approvals = p->opts.approvals,
 				       .stopping = &p->stopping,
 				       .by = TEXT(PROCESS_AGENT),
 				       .fn = on_consent,

@@ -14,11 +14,7 @@ struct console;
 struct supervised;
 
 struct processes {
-	const char *owner;
-	struct approvals *approvals;
-	struct loop *loop;
-	const struct environment *env;
-	const char *id_name;
+	struct processes_opts opts;
 	char *folder;    /* NULL: ours, and anywhere */
 	struct list all; /* struct process, oldest first */
 	unsigned n_all;

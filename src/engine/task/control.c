@@ -187,7 +187,7 @@ static int cancel_request_run(struct work *w, int lane)
 		       ?: task_event_add(t, "task.cancel_requested", &c->row, 0, (struct text) {0});
 }
 
-/* It is not running any more, or runs again: an event will say so. */
+/* It is not running any more, or runs again: an event will report that. */
 static void cancel_request_finished(struct work *w, int result)
 {
 	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);

@@ -44,7 +44,7 @@ static void run_elsewhere(struct tasks *t, struct live *l)
 	watch_moved(l);
 }
 
-/* Our start of it is stored, although the store could not say so then, and so nothing has begun. */
+/* Our start of it is stored, although the store reported a fault, and so nothing has begun. */
 static void give_back(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	live_stored(l, &l->task);
@@ -228,7 +228,7 @@ static void forget_number(struct tasks *t, int64_t seq)
 	t->recount.wanted = true;
 }
 
-/* They have been deleted; the event says which. */
+/* They have been deleted; the event names them. */
 static void forget_cleaned(struct tasks *t, const struct event *e)
 {
 	struct value *data = NULL;

@@ -80,19 +80,19 @@ struct project {
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
 /* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time; gone:
- * tasks are being freed, and fn must not tell anybody. */
+ * tasks are being freed, and fn must not answer its caller. */
 struct run_waiter {
 	void (*fn)(void *arg, bool gone, enum task_state state);
 	void *arg;
 };
 
-/* Output that those who follow the task have not been told yet. */
+/* Output that the watches of the task do not have yet. */
 struct fresh {
-	struct buf bytes; /* the last of them; empty while nobody follows */
+	struct buf bytes; /* the last of them; empty without watches */
 	int64_t end;      /* the offset after them */
 	struct timer *pause;
-	bool paused; /* they were told something just now */
-	bool more;   /* there is something to tell */
+	bool paused; /* they received some just now */
+	bool more;   /* there is something to send */
 };
 
 /* A running task. */
@@ -191,6 +191,7 @@ struct recount {
 };
 
 struct tasks {
+	struct tasks_opts opts; /* its texts and arrays may be gone */
 	struct store *store;
 	struct events *events;
 	struct chat *chat;
@@ -202,12 +203,7 @@ struct tasks {
 	unsigned parallel;
 	unsigned project_parallel;
 	unsigned queue;
-	int64_t timeout_ms;
-	int64_t output_bytes;
-	int64_t keep_ms;
 	unsigned interrupt_ms;
-	const struct environment *env;
-	const struct task_wording *wording;
 	char runner[AGENT_NAME_MAX]; /* "": not set */
 	struct list projects;
 	struct table projects_by_name;
@@ -226,7 +222,7 @@ struct tasks {
 	struct timer *timer; /* runs until it has come */
 	/* Waits for tasks that have ended, by how they did. */
 	struct list dependents[N_TASK_STATES];
-	/* The same for those that ended elsewhere: whoever ended them fails what comes after them, and
+	/* The same for those that ended elsewhere: the host that ended them fails what comes after them, and
 	 * we do if that does not happen. */
 	struct list orphans[N_TASK_STATES];
 	struct list releases; /* held tasks that are to be released, by held_link */
@@ -236,7 +232,7 @@ struct tasks {
 	bool settling;         /* it is going on */
 	bool writes_left;      /* more is to be written when the store has kept up */
 	bool paused;           /* nothing new starts */
-	unsigned n_drains;     /* nor while somebody drains this host */
+	unsigned n_drains;     /* nor while this host is being drained */
 	unsigned n_paused;     /* groups */
 	bool lining_up;        /* there is more to line up: nothing starts until all are compared */
 	uint64_t n_looked;     /* tasks that were looked at to keep their order; tests count them */
@@ -329,7 +325,7 @@ enum task_step {
 	STEP_CLAIM,    /* it is to run here */
 	STEP_PUT_BACK, /* it is to run again: nothing had begun, or the attempt has failed */
 	STEP_END,
-	STEP_SYNC, /* the store says so */
+	STEP_SYNC, /* it is made like its row */
 	N_TASK_STEPS
 };
 
@@ -391,12 +387,12 @@ void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_
 
 /* ---- control.c ---- */
 
-/* The one open task that is meant. If there is none, the store is asked, and fn told that it has
+/* The one open task of this id. If there is none, the store is asked, and fn gets the refusal that it has
  * ended or does not exist: NULL. */
 struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
 			    void *arg);
 
-/* Another host wants it cancelled, says the row of one that may be this host's to run. */
+/* The row of a task that may be this host's to run has another host's request to cancel it. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
 /* What is paused has changed: exactly these are. */
@@ -416,7 +412,7 @@ void run_end_with(struct run *r, enum intent intent);
 void run_drop(struct run *r); /* tasks are being freed */
 /* It is no longer ours: its program is killed, and nothing of it is stored. */
 void run_lose(struct run *r);
-/* Nothing is ours any more. One that has not begun is only queued again, unless somebody else has it. */
+/* Nothing belongs to this host any more. A task that has not begun is queued again, unless another host has it. */
 void run_fence(struct run *r);
 
 struct program {
@@ -442,7 +438,7 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 
 /* ---- write.c: to the store ---- */
 
-/* A change that somebody waits for. fn is called once: with 0 when it is on disk, or with the
+/* A change with a waiter. fn is called once: with 0 when it is on disk, or with the
  * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
 struct task_change *task_change_new(task_done_fn fn, void *arg);
 
@@ -510,7 +506,7 @@ extern const struct record_read_ops task_reads;
 /* A change was lost: another host has changed the task. It waits until it is read again. */
 void task_lost(struct tasks *t, struct live *l, bool claim);
 
-/* ---- recover.c: what nobody runs any more ---- */
+/* ---- recover.c: tasks of epochs that are over ---- */
 
 extern const struct record_owner_ops task_owners;
 int tasks_recover(struct tasks *t, struct why *why);
@@ -525,7 +521,7 @@ void request_free(void *request);
 /* Calls fn, and frees it. */
 void request_done(struct request *r, int result);
 
-/* If the stop is complete, tells whoever waits for it. */
+/* If the stop is complete, calls the callback of tasks_stop. */
 void tasks_check_stopped(struct tasks *t);
 
 /* The path of its output. */

@@ -25,7 +25,7 @@
 enum { N_OWN_VARIABLES = 4 };
 
 /* ---- commands: a program works on the task, not an agent. Its words are never read by a shell unless they
- * name one. The line that a shell would read the same way is its prompt, for everybody who shows tasks ---- */
+ * name one. The line that a shell would read the same way is its prompt, for all lists of tasks ---- */
 
 int task_command_check(const struct value *words, struct why *why)
 {
@@ -340,7 +340,7 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 
 	*ret_program = (struct program) {0};
 	*ret_agent = NULL;
-	ret_program->base = t->env;
+	ret_program->base = t->opts.env;
 	arena_init(&ret_program->arena, TASK_ARENA_MAX);
 	if (l->project->name.len > 0)
 		ret_program->cwd = l->project->name;

@@ -1,7 +1,7 @@
 /*
  * Chooses the next task. Each project has its own queue, ordered by priority and age; tasks of a
  * group with a limit have a line of their own in it, so that a full group is passed over at
- * once. A task that waits for a time, for others, for its release or for somebody who enqueues or
+ * once. A task that waits for a time, for others, for its release or until it is enqueued or
  * resumes it is set aside, so that the lines hold only tasks that could start.
  *
  * Many may become ready at once, be released, or fail with one that they come after. They are
@@ -49,7 +49,7 @@ static bool is_for_us(const struct tasks *t, const struct task *task)
 	return label && !node_is_other(t->node, task->on_host);
 }
 
-/* Somebody has to let it go on, or another host has to take it; it is nobody's turn until then. */
+/* A user has to let it go on, or another host has to take it; it has no turn until then. */
 static bool is_kept_back(const struct live *l)
 {
 	return l->task.held || l->task.stashed || l->n_edits > 0 ||
@@ -414,7 +414,7 @@ void queue_stop_waiting(struct live *l)
 
 void queue_ended(struct tasks *t, struct live *l, bool elsewhere)
 {
-	/* Whoever ended it fails those that come after it. */
+	/* The host that ended it fails those that come after it. */
 	bool theirs = elsewhere && l->task.state != TASK_COMPLETED;
 
 	queue_stop_waiting(l);

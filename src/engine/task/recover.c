@@ -1,7 +1,8 @@
 /*
- * Tasks that nobody runs any more although their rows say so. A host that was lost runs nothing: whoever notices it
+ * Tasks that run nowhere although their rows are marked as running. A host that was lost runs nothing: the host that
+ * notices it
  * first queues its tasks again, or ends them. A start does the same with those of a koined that was killed,
- * before anybody is served: it kills their processes, and tasks that were queued wait again.
+ * before any call is served: it kills their processes, and tasks that were queued wait again.
  *
  * A host that was taken for lost, or cannot know whether it was, gives up what it runs, and writes nothing
  * of it: by then others may run that.
@@ -22,7 +23,7 @@
 
 enum { REAPED_AT_ONCE = 100, RECENT_FIRST = 100 };
 
-/* ---- tasks of nobody ---- */
+/* ---- abandoned tasks ---- */
 
 /* Decides what becomes of it. Returns the event that reports it. */
 static const char *settle_abandoned(const struct tasks *t, struct arena *a, struct task *row)
@@ -276,7 +277,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	int r;
 
 	arena_init(&a, 1UL << 30);
-	/* Do this first, whatever the store says of them. */
+	/* Do this first, whatever their rows are. */
 	sweep_all(t->owner);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
@@ -376,7 +377,7 @@ static void count_again(struct tasks *t)
 	workers_start(t->workers, &c->work, false);
 }
 
-/* ---- what the node says ---- */
+/* ---- events of the node ---- */
 
 static void on_fenced(void *tasks)
 {

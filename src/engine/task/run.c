@@ -64,7 +64,7 @@ static struct run_waiter take_waiter(struct run *r)
 }
 
 /* Do this last: the callback may do anything, even with this task. */
-static void tell_waiter(struct run_waiter w, enum task_state state)
+static void call_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
 		w.fn(w.arg, false, state);
@@ -156,7 +156,7 @@ static void try_again(struct tasks *t, struct live *l, struct text error, bool s
 
 static struct text error_of(const struct run *r, char out[ERROR_MAX])
 {
-	const struct task_wording *wording = r->tasks->wording;
+	const struct task_wording *wording = r->tasks->opts.wording;
 	const struct attempt *a = &r->attempt;
 	struct text said = attempt_said(a);
 
@@ -238,11 +238,11 @@ static void finish(struct run *r)
 	run_free(r);
 	queue_run(t);
 	tasks_check_stopped(t);
-	tell_waiter(waiter, again ? TASK_QUEUED : state);
+	call_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
 /* What one attempt left behind must not run beside the next one. */
-static bool leaves_nobody(void *arg)
+static bool sweeps(void *arg)
 {
 	const struct run *r = arg;
 
@@ -347,7 +347,7 @@ static void open_output(struct run *r)
 	int e;
 
 	task_path(t->output_folder, r->live->task.seq, path, sizeof(path));
-	e = output_file_open(path, t->output_bytes, &r->output)
+	e = output_file_open(path, t->opts.output_bytes, &r->output)
 		    ?: output_file_skip(r->output, r->printed);
 	if (e != 0)
 		log_warn("could not store output", "task=%.*s error=%s",
@@ -369,7 +369,7 @@ static int begin(struct run *r, struct text prompt, struct why *why)
 	return e;
 }
 
-static void tell_started(struct run *r)
+static void report_started(struct run *r)
 {
 	struct tasks *t = r->tasks;
 	struct task *row = &r->live->task;
@@ -391,12 +391,12 @@ static void give_up(struct run *r, const char *text)
 
 static void begun(struct run *r)
 {
-	tell_started(r);
+	report_started(r);
 	/* A conversation may have ended before it started. */
 	if (!r->attempt.program && r->attempt.ended)
 		finish(r);
 	else
-		tell_waiter(take_waiter(r), TASK_RUNNING);
+		call_waiter(take_waiter(r), TASK_RUNNING);
 }
 
 static void on_started(void *arg, int result, const struct why *why)
@@ -497,7 +497,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	static const struct attempt_ops ops = {.on_started = on_started,
 					       .on_output = on_output,
 					       .on_text = on_text,
-					       .sweeps = leaves_nobody,
+					       .sweeps = sweeps,
 					       .on_end = on_end};
 	struct run *r = calloc(1, sizeof(*r));
 
@@ -531,7 +531,7 @@ static void put_back(struct run *r)
 	l->task.started_ms = 0;
 	queue_again(t, l, AGAIN_MS, event);
 	run_free(r);
-	tell_waiter(waiter, TASK_QUEUED);
+	call_waiter(waiter, TASK_QUEUED);
 }
 
 /* Nothing is running that must be stopped, and there is no need to wait for the store. */
@@ -546,12 +546,12 @@ static void end_unbegun(struct run *r)
 	tasks_check_stopped(t);
 }
 
-static void hear_nothing(void *run)
+static void ignore_end(void *run)
 {
 	(void)run;
 }
 
-static const struct attempt_ops unheard = {.on_end = hear_nothing};
+static const struct attempt_ops no_ops = {.on_end = ignore_end};
 
 void run_lose(struct run *r)
 {
@@ -559,13 +559,13 @@ void run_lose(struct run *r)
 	struct live *l = r->live;
 	struct run_waiter waiter = take_waiter(r);
 
-	r->attempt.ops = &unheard;
+	r->attempt.ops = &no_ops;
 	if (r->attempt.turn)
 		chat_turn_cancel(r->attempt.turn);
 	release(t, l);
 	list_append(&t->elsewhere, &l->link);
 	run_free(r);
-	tell_waiter(waiter, TASK_QUEUED);
+	call_waiter(waiter, TASK_QUEUED);
 }
 
 void run_fence(struct run *r)

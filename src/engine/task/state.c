@@ -1,6 +1,6 @@
 /*
  * What a task's state may become, by which step, and what else it may be then. This is written down here and nowhere
- * else; whoever changes a task asserts it.
+ * else; each change of a task asserts it.
  *
  *	            claim            put back          end
  *	queued -----------> running -----------> queued

@@ -66,7 +66,7 @@ static int check_env(const struct task_new *in, struct why *why)
 	return 0;
 }
 
-/* Added to the current time it must fit into 64 bits; nobody waits a hundred years. */
+/* Added to the current time it must fit into 64 bits; a hundred years are enough. */
 static bool is_time(int64_t ms)
 {
 	return ms >= 0 && ms <= LONGEST_MS;
@@ -301,7 +301,7 @@ static int pack(struct submit *s, struct packed *tree, size_t max)
 
 static int64_t default_timeout(const struct tasks *t, const struct project *p)
 {
-	return p->timeout_ms ? p->timeout_ms : t->timeout_ms;
+	return p->timeout_ms ?: t->opts.timeout_ms;
 }
 
 static int fill(struct submit *s, const struct task_new *in)

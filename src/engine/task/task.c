@@ -99,14 +99,15 @@ static int deletion_run(struct work *w, int lane)
 		.limit = DELETED_AT_ONCE,
 	};
 	/* Of old tasks only other hosts want to know. */
-	bool says = !d->before_ms || node_shares(d->request.tasks->node);
+	bool reports = !d->before_ms || node_shares(d->request.tasks->node);
 	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE,
 						&d->request.arena, &d->rows, &d->n)
 			     : store_task_clean(db, &q, &d->request.arena, &d->rows, &d->n);
 
 	(void)lane;
-	return r == 0 && d->n > 0 && says ? add_cleaned(d->request.tasks, &d->which, d->rows, d->n)
-					  : r;
+	return r == 0 && d->n > 0 && reports
+		       ? add_cleaned(d->request.tasks, &d->which, d->rows, d->n)
+		       : r;
 }
 
 /* The store has deleted it: it goes from memory, with its output. */
@@ -189,12 +190,12 @@ static void on_sweep(void *tasks)
 	struct tasks *t = tasks;
 	struct deletion *d;
 
-	if (t->sweeping || t->stopping || t->keep_ms == 0)
+	if (t->sweeping || t->stopping || t->opts.keep_ms == 0)
 		return;
 	d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
 	if (!d)
 		return;
-	d->before_ms = clock_utc_ms() - t->keep_ms;
+	d->before_ms = clock_utc_ms() - t->opts.keep_ms;
 	t->sweeping = true;
 	deletion_go(d);
 }
@@ -205,7 +206,7 @@ static int sweep_start(struct tasks *t)
 	int r = ticker_new(t->loop, SWEEP_EVERY_MS, on_sweep, t, &t->sweeper)
 			?: timer_new(t->loop, on_sweep, t, &t->first_sweep);
 
-	if (r == 0 && t->keep_ms > 0)
+	if (r == 0 && t->opts.keep_ms > 0)
 		timer_start(t->first_sweep, 0);
 	return r;
 }
@@ -301,16 +302,14 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts)
 
 static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 {
-	t->parallel = opts->parallel ? opts->parallel : 16;
-	t->project_parallel = opts->project_parallel ? opts->project_parallel : 3;
-	t->queue = opts->queue ? opts->queue : 1000;
-	t->timeout_ms = opts->timeout_ms ? opts->timeout_ms : 120 * 60 * 1000;
-	t->output_bytes = opts->output_bytes ? opts->output_bytes : 16 << 20;
-	t->keep_ms = opts->keep_ms;
-	t->env = opts->env;
-	t->wording = opts->wording;
+	t->opts = *opts;
+	t->opts.timeout_ms = opts->timeout_ms ?: 120 * 60 * 1000;
+	t->opts.output_bytes = opts->output_bytes ?: 16 << 20;
+	t->parallel = opts->parallel ?: 16;
+	t->project_parallel = opts->project_parallel ?: 3;
+	t->queue = opts->queue ?: 1000;
+	t->interrupt_ms = opts->interrupt_ms ?: 5000;
 	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
-	t->interrupt_ms = opts->interrupt_ms ? opts->interrupt_ms : 5000;
 }
 
 const char *tasks_owner(const struct tasks *t)
@@ -412,7 +411,7 @@ static void stop_all(void *arg)
 		run_end_with(list_entry(at, struct live, link)->run, INTENT_STOP);
 }
 
-/* Nobody is waiting any more. */
+/* The stop does not wait any longer. */
 static void kill_all(struct tasks *t)
 {
 	stop_all(t);

@@ -1,11 +1,10 @@
 /*
- * Tasks: prompts that agents work on, one after another or in parallel, without anybody
- * waiting.
+ * Tasks: prompts that agents work on, one after another or in parallel, while their users do something else.
  *
  * The loop decides which task may start: the highest priority first, and first come, first
  * served among equals, provided that the limits (global, of its project, of its group) leave
  * room, its predecessors are completed, and its time has come. Everything that happens to a
- * task is in the store before anybody is told about it.
+ * task is in the store before it is reported.
  *
  * A task runs as a program in a process group of its own, or as a conversation of one turn.
  * Its output goes to a file as it arrives. A task that is cancelled ends as cancelled, however
@@ -155,7 +154,7 @@ struct task_new {
 	int64_t delay_ms;
 	int64_t retries;  /* in addition to the first attempt */
 	bool until_begun; /* if there is room, fn waits for its program: its pid is known */
-	/* The agent's own id of the call that submits it, told with that; {NULL, 0}: none. */
+	/* The agent's own id of the call that submits it, for the event; {NULL, 0}: none. */
 	struct text tool_use_id;
 };
 
@@ -177,7 +176,7 @@ typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
 
 /* REFUSE_NOT_FOUND, REFUSE_CONFLICT for a task that has ended. project {NULL, 0}: any that has
  * it; if two have it: REFUSE_PARAMS. Calls fn for a queued task when it is cancelled for good,
- * for a running one when the request is on disk and its processes have been told. */
+ * for a running one when the request is on disk and its processes have been signalled. */
 void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
 
 /* Keeps a queued task back until it is enqueued. REFUSE_CONFLICT if it is not queued, or is
@@ -236,7 +235,7 @@ unsigned tasks_each_held(struct tasks *t, struct text project,
  */
 typedef void (*task_retried_fn)(void *arg, int result, const struct text *ids, unsigned n,
 				const struct why *why);
-/* fn is told which tasks are queued again, each before those that come after it. */
+/* ids: the tasks that are queued again, each before those that come after it. */
 void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn,
 		void *arg);
 
@@ -340,7 +339,7 @@ struct task_output {
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		int64_t offset, size_t max, struct task_output *ret_output, struct why *why);
 
-/* Runs on the loop: another host runs it, and nobody tells us what it prints: look again. */
+/* Runs on the loop: another host runs it, and what it prints is not reported here: read it again. */
 bool task_runs_elsewhere(struct tasks *t, struct text project, struct text id);
 
 /* What a task has just printed, for all who follow it. */
@@ -354,7 +353,7 @@ struct task_piece {
 
 struct live;
 
-/* Waits for what becomes of a task; lives with whoever waits. All zero before it waits. */
+/* Waits for the output or the end of a task; embedded in the waiting object. All zero before it waits. */
 struct task_watch {
 	struct list link;
 	struct live *live; /* NULL: it is not waiting */

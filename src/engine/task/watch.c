@@ -1,13 +1,13 @@
 /*
- * Who waits for a task's output or its end. Nobody looks again and again: the loop writes the
- * output and hears of the end, so it tells those who wait, and one who waits costs nothing.
+ * The output of running tasks, for the watches of their callers. Nothing polls: the loop writes the
+ * output, so it passes it to the watches, and a watch without news costs nothing.
  *
- * Output is told at once, and then again after a pause if there was more, however little a
- * program prints at a time. What came meanwhile is at hand for all; only somebody who is further
+ * Output is passed on at once, and then again after a pause if there was more, however little a
+ * program prints at a time. What came meanwhile is in memory for all; only a caller that is further
  * behind reads the file.
  *
  * What a task prints is in a file of the host that runs it. Where there are other hosts, its end is
- * also in the store, in chunks: not more often than every half second, and nobody waits for it. What
+ * also in the store, in chunks: at most every half second, without a waiter. What
  * comes before the task's end is on its way before that is.
  */
 #include <errno.h>
@@ -24,7 +24,7 @@ enum { PAUSE_MS = 50 };
 
 /* ---- output ---- */
 
-static void tell_piece(struct live *l, struct task_piece *piece)
+static void send_piece(struct live *l, struct task_piece *piece)
 {
 	struct list watches, *first;
 	struct task_watch *w;
@@ -40,7 +40,7 @@ static void tell_piece(struct live *l, struct task_piece *piece)
 	}
 }
 
-static void tell(struct run *r)
+static void send_fresh(struct run *r)
 {
 	struct fresh *f = &r->fresh;
 	struct task_piece piece = {
@@ -52,18 +52,18 @@ static void tell(struct run *r)
 
 	f->more = false;
 	buf_init(&piece.words, 8 * OUTPUT_FRESH_MAX);
-	tell_piece(r->live, &piece);
+	send_piece(r->live, &piece);
 	buf_done(&piece.words);
 	buf_consume(&f->bytes, f->bytes.len - rest);
 }
 
-/* A piece that is far from what anybody has: they look by themselves. */
+/* A piece that is far from what any watch has: each reads by itself. */
 void watch_moved(struct live *l)
 {
 	struct task_piece piece = {.offset = INT64_MAX, .words_from = -1};
 
 	if (l->n_listening > 0)
-		tell_piece(l, &piece);
+		send_piece(l, &piece);
 }
 
 static void on_pause(void *arg)
@@ -75,11 +75,11 @@ static void on_pause(void *arg)
 		return;
 	r->fresh.paused = true;
 	timer_start(r->fresh.pause, PAUSE_MS);
-	tell(r);
+	send_fresh(r);
 }
 
 /* Without memory for a pause there is none. */
-static void tell_then_pause(struct run *r)
+static void send_then_pause(struct run *r)
 {
 	struct fresh *f = &r->fresh;
 
@@ -87,7 +87,7 @@ static void tell_then_pause(struct run *r)
 		f->paused = true;
 		timer_start(f->pause, PAUSE_MS);
 	}
-	tell(r);
+	send_fresh(r);
 }
 
 /* Adds to what is at hand, or forgets it if it does not fit: then it is read from the file. */
@@ -116,7 +116,7 @@ static void add_watched(struct run *r, const char *data, size_t n, int64_t end)
 	}
 	add_fresh(f, data, n, end);
 	if (!f->paused)
-		tell_then_pause(r);
+		send_then_pause(r);
 }
 
 /* ---- output for other hosts ---- */
@@ -225,7 +225,7 @@ void output_printed(struct run *r, const char *data, size_t n, int64_t end)
 void output_rest(struct run *r)
 {
 	if (r->fresh.more && r->live->n_listening > 0)
-		tell(r);
+		send_fresh(r);
 	send_chunk(r);
 }
 

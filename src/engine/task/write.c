@@ -146,7 +146,7 @@ static struct live *live_of(const struct record_change *c)
 	return list_entry(c->record, struct live, record);
 }
 
-/* Changes go one after another, so this is what the row is like if nobody else has changed it. */
+/* Changes go one after another, so this is the version of the row unless another host has changed it. */
 static void change_prepare(struct record_change *change)
 {
 	change_of(change)->guard.version = live_of(change)->task.version;
@@ -167,7 +167,7 @@ static bool change_took(struct record_change *change)
 	return !is_lost(c);
 }
 
-/* Of all changes of a batch, the server is asked at once which were made; a file says so at once. */
+/* A server answers for all changes of a batch at its end; a file answers for each at once. */
 static int change_write(struct record_change *change)
 {
 	struct task_change *c = change_of(change);
