@@ -210,13 +210,6 @@ static int until(uint64_t then_ms)
 	return then_ms - now > 60 * 1000 ? 60 * 1000 : (int)(then_ms - now);
 }
 
-/* Tells people who try it by hand how to continue. Agents have no terminal there. */
-static void say_waiting(struct asking *a)
-{
-	a->said = true;
-	complain("%s %.8s", a->hint, a->id);
-}
-
 /* Asks once, and waits. ASKING_NONE: the connection was lost. */
 static enum asking_end ask_once(struct asking *a)
 {
@@ -233,8 +226,11 @@ static enum asking_end ask_once(struct asking *a)
 		if (clock_steady_ms() >= late_ms)
 			return ASKING_LATE;
 		(void)koine_client_step(a->cli->client);
-		if (to_say && a->under_way && clock_steady_ms() >= say_ms)
-			say_waiting(a);
+		/* Tells people who try it by hand how to continue. Agents have no terminal there. */
+		if (to_say && a->under_way && clock_steady_ms() >= say_ms) {
+			a->said = true;
+			complain("%s %.8s", a->hint, a->id);
+		}
 	}
 	if (r == 0)
 		r = a->result;

@@ -17,7 +17,7 @@ const struct koine_value *inbox_list(const struct inbox *in)
 	return koine_value_get(koine_doc_root(in->doc), "approvals");
 }
 
-const struct koine_value *inbox_row(const struct inbox *in, size_t at)
+static const struct koine_value *inbox_row(const struct inbox *in, size_t at)
 {
 	const struct koine_value *a = koine_value_first(inbox_list(in));
 
@@ -31,13 +31,6 @@ static void note(struct inbox *in, const char *text)
 	snprintf(in->note, sizeof(in->note), "%s", text);
 	in->note[utf8_whole(in->note, strlen(in->note))] = '\0';
 	in->live->changed = true;
-}
-
-/* False: the connection is lost. Takes the params. */
-static bool call(struct inbox *in, const char *method, struct koine_json *params,
-		 koine_answer_cb cb)
-{
-	return live_call(in->live, method, params, cb, in);
 }
 
 /* ---- the list ---- */
@@ -147,7 +140,7 @@ int inbox_ask(void *arg)
 	params_add(j, "session_id", in->session);
 	params_add_int(j, "limit", LIST_MAX);
 	in->stale = false;
-	in->listing = call(in, "approval.list", j, on_list);
+	in->listing = live_call(in->live, "approval.list", j, on_list, in);
 	return LIVE_NEVER;
 }
 
@@ -230,7 +223,8 @@ static void decide(struct inbox *in, const char *decision, struct text comment, 
 		.grant = grant ? "session" : NULL,
 	};
 
-	in->busy = call(in, "approval.decide", approval_choice_params(&choice), on_decided);
+	in->busy = live_call(in->live, "approval.decide", approval_choice_params(&choice),
+			     on_decided, in);
 }
 
 static void begin_line(struct inbox *in, const char *decision)
@@ -300,8 +294,8 @@ static void on_got(void *arg, int result, const struct koine_answer *a)
 static void open_view(struct inbox *in)
 {
 	if (in->selected[0] && in->live->here)
-		(void)call(in, "approval.get", approval_id_params(text_of(in->selected), true),
-			   on_got);
+		(void)live_call(in->live, "approval.get",
+				approval_id_params(text_of(in->selected), true), on_got, in);
 }
 
 /* ---- keys ---- */
@@ -452,7 +446,8 @@ void inbox_done(struct inbox *in)
 	view_done(&in->view);
 }
 
-int64_t inbox_count(const struct inbox *in)
+/* How many wait in all; the list may have only some of them. */
+static int64_t inbox_count(const struct inbox *in)
 {
 	int64_t all = (int64_t)koine_value_count(inbox_list(in));
 

@@ -57,10 +57,6 @@ void inbox_draw(void *in, struct canvas *c);
 
 /* The listed approvals, and one of them by its index; NULL: none. */
 const struct koine_value *inbox_list(const struct inbox *in);
-const struct koine_value *inbox_row(const struct inbox *in, size_t at);
-
-/* How many wait in all; the list may have only some of them. */
-int64_t inbox_count(const struct inbox *in);
 
 /* Its rows of the list, from that row of the canvas on, and how many wait above them. */
 void inbox_draw_list(struct inbox *in, struct canvas *c, unsigned row, unsigned rows);

@@ -120,7 +120,9 @@ static bool hear_more(struct child *c)
 	return true;
 }
 
-bool child_hear(struct child *c, struct text *ret_line)
+/* The next line, without its end, until the next call. False: there is none in time, or too much
+ * was said. */
+static bool child_hear(struct child *c, struct text *ret_line)
 {
 	size_t seen = c->at;
 	const char *end = NULL;
@@ -179,7 +181,8 @@ static void close_both(struct child *c)
 	c->out = -1;
 }
 
-int child_wait(struct child *c)
+/* Closes its standard input, and waits for its end. The exit code; -1: it has none in time. */
+static int child_wait(struct child *c)
 {
 	int process = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	int status = 0;

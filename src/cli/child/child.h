@@ -47,16 +47,9 @@ bool child_start(struct child *c, const struct child_opts *opts);
 /* Says a line, which has its end. False: it does not listen. */
 bool child_tell(struct child *c, struct text line);
 
-/* The next line, without its end, until the next call. False: there is none in time, or too much
- * was said. */
-bool child_hear(struct child *c, struct text *ret_line);
-
 /* Asks by JSON-RPC, on one line, and gives the answer with that id; other messages are left out.
  * The caller frees the document. False: there is none. */
 bool child_ask(struct child *c, struct text request, int64_t id, struct koine_doc **ret_doc);
-
-/* Closes its standard input, and waits for its end. The exit code; -1: it has none in time. */
-int child_wait(struct child *c);
 
 /* Ends it and what it has started. */
 void child_end(struct child *c);

@@ -8,8 +8,9 @@
 
 /* ---- the place ---- */
 
-int json_place_refuse(const struct json_file *f, const struct json_place *p, const char *words,
-		      struct why *why)
+/* "line 3: mcpServers.koine " and the words. */
+static int json_place_refuse(const struct json_file *f, const struct json_place *p,
+			     const char *words, struct why *why)
 {
 	CLEANUP(buf_donep) struct buf name;
 	unsigned line = edit_line(f->text, json_file_span(f, p->at).start);
@@ -23,8 +24,10 @@ int json_place_refuse(const struct json_file *f, const struct json_place *p, con
 		      words);
 }
 
-int json_place_find(const struct json_file *f, const struct edit *e, struct json_place *ret_place,
-		    struct why *why)
+/* Refuses a path that leads through something else than objects, or to something else than an
+ * array if the edit is an element. */
+static int json_place_find(const struct json_file *f, const struct edit *e,
+			   struct json_place *ret_place, struct why *why)
 {
 	struct json_place p = {.at = f->root};
 	const struct koine_value *next = NULL;
@@ -100,7 +103,7 @@ static int replace(const struct json_file *f, const struct koine_value *is,
 	buf_init(&text, EDIT_FILE_MAX);
 	if (koine_value_first(is))
 		style.lines = memchr(f->text.data + s.at, '\n', s.removed) != NULL;
-	json_write(&style, should, json_indent(f, s.at), &text);
+	json_write(&style, should, json_indent(f, s.at), 0, &text);
 	s.added = buf_text(&text);
 	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
 }

@@ -53,7 +53,8 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-size_t json_file_skip(const struct buf *b, size_t at, size_t end)
+/* Where the next thing that is no blank stands, in either form; `end` if there is nothing. */
+static size_t json_file_skip(const struct buf *b, size_t at, size_t end)
 {
 	while (at < end && is_blank(b->data[at]))
 		at++;
@@ -182,7 +183,8 @@ static size_t start_of_string(const struct buf *b, size_t end)
 	return at;
 }
 
-struct span json_file_whole(const struct json_file *f, const struct koine_value *v)
+/* With its key, if it is a member. */
+static struct span json_file_whole(const struct json_file *f, const struct koine_value *v)
 {
 	struct span span = json_file_span(f, v);
 	size_t at = span.start;
@@ -327,8 +329,8 @@ static void write_break(const struct json_style *s, struct text indent, unsigned
 		buf_add(out, s->unit.data, s->unit.len);
 }
 
-static void write_at(const struct json_style *s, const struct koine_value *v, struct text indent,
-		     unsigned deeper, struct buf *out)
+void json_write(const struct json_style *s, const struct koine_value *v, struct text indent,
+		unsigned deeper, struct buf *out)
 {
 	bool is_object = koine_value_kind(v) == KOINE_OBJECT;
 	const struct koine_value *child = koine_value_first(v);
@@ -349,19 +351,13 @@ static void write_at(const struct json_style *s, const struct koine_value *v, st
 		key.data = koine_value_key(child, &key.len);
 		if (is_object)
 			write_key(key, out);
-		write_at(s, child, indent, deeper + 1, out);
+		json_write(s, child, indent, deeper + 1, out);
 		if (koine_value_next(child))
 			buf_add_str(out, broken ? "," : ", ");
 	}
 	if (broken)
 		write_break(s, indent, deeper, out);
 	buf_add_char(out, is_object ? '}' : ']');
-}
-
-void json_write(const struct json_style *s, const struct koine_value *v, struct text indent,
-		struct buf *out)
-{
-	write_at(s, v, indent, 0, out);
 }
 
 /* "a": {"b": [VALUE]} */
@@ -381,7 +377,7 @@ static void write_child(const struct json_style *s, const struct json_child *c, 
 		if (s->lines)
 			write_break(s, indent, deep, out);
 	}
-	write_at(s, c->value, indent, deep, out);
+	json_write(s, c->value, indent, deep, out);
 	for (unsigned i = c->n_keys; deep > 0; i--) {
 		deep--;
 		if (s->lines)

@@ -29,15 +29,10 @@ int json_file_open(struct json_file *f, struct text text, bool comments, struct 
 void json_file_close(struct json_file *f);
 
 struct span json_file_span(const struct json_file *f, const struct koine_value *v);
-/* With its key, if it is a member. */
-struct span json_file_whole(const struct json_file *f, const struct koine_value *v);
 
 /* The member of an object; NULL: none. Refuses a key that is there twice. */
 int json_file_member(const struct json_file *f, const struct koine_value *v, struct text key,
 		     const struct koine_value **ret_member, struct why *why);
-
-/* Where the next thing that is no blank stands, in either form; `end` if there is nothing. */
-size_t json_file_skip(const struct buf *b, size_t at, size_t end);
 
 /* Whether both mean the same. */
 bool json_value_equal(const struct koine_value *a, const struct koine_value *b);
@@ -53,15 +48,6 @@ struct json_place {
 	const struct koine_value *over; /* what it is a member of; NULL for the root */
 };
 
-/* Refuses a path that leads through something else than objects, or to something else than an
- * array if the edit is an element. */
-int json_place_find(const struct json_file *f, const struct edit *e, struct json_place *ret_place,
-		    struct why *why);
-
-/* "line 3: mcpServers.koine " and the words. */
-int json_place_refuse(const struct json_file *f, const struct json_place *p, const char *words,
-		      struct why *why);
-
 /* How the file is laid out. */
 struct json_style {
 	struct text newline;
@@ -74,9 +60,10 @@ struct json_style json_style_of(const struct json_file *f);
 /* The blanks that the line begins with. */
 struct text json_indent(const struct json_file *f, size_t at);
 
-/* Writes a value in the file's style. `indent` is that of the line where it begins. */
+/* Writes a value in the file's style. `indent` is that of the line where it begins, and `deeper` how
+ * many units of the style follow it. */
 void json_write(const struct json_style *s, const struct koine_value *v, struct text indent,
-		struct buf *out);
+		unsigned deeper, struct buf *out);
 
 /* Adds a child at the end of an object or array. The chain of keys leads to the value; with
  * `in_array` the value stands in an array. An element has no keys. */

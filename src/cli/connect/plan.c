@@ -28,7 +28,7 @@ static bool home_path(struct text row, char path[PATH_MAX], char base[PATH_MAX])
 }
 
 /* What the variable of a row says; NULL: it has none, or nothing of use. */
-static const char *variable_of(const char *row)
+const char *plan_variable(const char *row)
 {
 	const char *bar = strchr(row, '|');
 	const char *value;
@@ -41,17 +41,12 @@ static const char *variable_of(const char *row)
 	return value && value[0] == '/' ? value : NULL;
 }
 
-bool plan_is_moved(const char *row)
-{
-	return variable_of(row) != NULL;
-}
-
 bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX])
 {
 	char folder[PATH_MAX];
 	const char *bar = strchr(row, '|');
 	const char *end = strchr(row, '}');
-	const char *value = variable_of(row);
+	const char *value = plan_variable(row);
 
 	if (row[0] != '{')
 		return home_path(text_of(row), path, base);

@@ -177,8 +177,8 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why);
 /* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
 int plan_add_trust(const struct cli *cli, struct plan *p);
 
-/* Whether a variable says where a row's file is. */
-bool plan_is_moved(const char *row);
+/* What the variable of a row says; NULL: it has none, or nothing of use. */
+const char *plan_variable(const char *row);
 
 /* A row's path on this machine, and the folder that it must not leave. False: there is no home. */
 bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX]);

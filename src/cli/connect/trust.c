@@ -277,7 +277,7 @@ static bool find_hooks(const struct plan_file *f, char path[PATH_MAX])
 	char folder[PATH_MAX];
 	size_t n = 0;
 
-	if (plan_is_moved(f->row->user)) {
+	if (plan_variable(f->row->user)) {
 		snprintf(folder, sizeof(folder), "%s", f->target.path);
 		*strrchr(folder, '/') = '\0';
 		if (!realpath(folder, path) || strlen(path) + sizeof("/hooks.json") > PATH_MAX)

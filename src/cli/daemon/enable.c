@@ -52,16 +52,20 @@ static void read_line(struct service *s, struct text line)
 		s->pid = pid;
 }
 
+/* What it prints, which the caller frees. False: it fails, or takes too long. */
+static bool ask(const char *const *argv, struct buf *out)
+{
+	buf_init(out, SAYS_MAX);
+	return child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, out) == 0;
+}
+
 static bool socket_listens(void)
 {
 	static const char *const argv[] = {"systemctl",   "--user",  "show",          "-p",
 					   "ActiveState", "--value", "koined.socket", NULL};
 	CLEANUP(buf_donep) struct buf out;
 
-	buf_init(&out, SAYS_MAX);
-	return child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, &out) ==
-		       0 &&
-	       text_begins(buf_text(&out), TEXT("active"));
+	return ask(argv, &out) && text_begins(buf_text(&out), TEXT("active"));
 }
 
 void service_look(const struct cli *cli, struct service *ret)
@@ -73,9 +77,8 @@ void service_look(const struct cli *cli, struct service *ret)
 	struct text rest, line;
 
 	*ret = (struct service) {.there = false};
-	buf_init(&out, SAYS_MAX);
-	if (cli->options.socket || cli->options.url ||
-	    child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, &out) != 0)
+	buf_init(&out, 0);
+	if (cli->options.socket || cli->options.url || !ask(argv, &out))
 		return;
 	rest = buf_text(&out);
 	while (text_next(&rest, '\n', &line))
@@ -113,8 +116,7 @@ int service_print_log(int64_t lines)
 	struct text rest, line;
 
 	snprintf(count, sizeof(count), "%lld", (long long)lines);
-	buf_init(&out, SAYS_MAX);
-	if (child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, &out) != 0)
+	if (!ask(argv, &out))
 		return EX_UNAVAILABLE;
 	rest = buf_text(&out);
 	while (text_next(&rest, '\n', &line))

@@ -91,7 +91,9 @@ void table_cell_value(struct table *t, const struct koine_value *v)
 	table_cell(t, shown_value(v));
 }
 
-void table_below(struct table *t, struct text lines, int64_t n_lost)
+/* Lines to print below the row that was begun last, and how many bytes before them were not kept; the text
+ * must live as long as the table. */
+static void table_below(struct table *t, struct text lines, int64_t n_lost)
 {
 	const struct below b = {.n_cells = t->n_cells, .lines = lines, .n_lost = n_lost};
 

@@ -86,9 +86,6 @@ void table_cell_str(struct table *t, const char *text);
 void table_cell_color(struct table *t, struct text text, enum color color);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
 void table_cell_value(struct table *t, const struct koine_value *v);
-/* Lines to print below the row that was begun last, and how many bytes before them were not kept; the text
- * must live as long as the table. */
-void table_below(struct table *t, struct text lines, int64_t n_lost);
 
 /* In colour the first row is bold. 0, or EX_SOFTWARE when memory ran out. */
 int table_print(struct table *t, FILE *out, bool color);

@@ -51,8 +51,7 @@ struct pipe {
 	struct cli *cli;
 	const char *opening;       /* the params of mcp.open, as JSON */
 	const char *plain_opening; /* without the folder, if that is refused; NULL once tried */
-	bool (*start)(void *arg);  /* called once when there is no daemon; or NULL */
-	void *start_arg;
+	bool starts;               /* koined, once, when there is none */
 
 	enum pipe_state state;
 	struct koine_client *client;
@@ -209,6 +208,44 @@ static const char gone[] = "lost connection to koined during this call; its outc
 static const char missing[] = "koined is not running. Start it with "
 			      "`koine daemon start`, then try again";
 
+/* ---- starting the daemon ---- */
+
+/* It outlives us, and the client that has started us. */
+static void run_detached(char *program)
+{
+	int null = open("/dev/null", O_RDWR);
+
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	signal(SIGPIPE, SIG_DFL);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	execv(program, (char *[]) {program, NULL});
+	_exit(EX_UNAVAILABLE);
+}
+
+static bool start_koined(void)
+{
+	char program[PATH_MAX];
+	pid_t child;
+
+	if (!koined_find(program)) {
+		complain("koined not found in koine's folder or in PATH");
+		return false;
+	}
+	child = fork();
+	if (child == 0)
+		run_detached(program);
+	if (child < 0) {
+		complain("cannot start koined: %s", strerror(errno));
+		return false;
+	}
+	waitpid(child, NULL, 0);
+	complain("starting koined");
+	return true;
+}
+
 /* ---- the daemon comes and goes ---- */
 
 static void write_opening(struct pipe *p)
@@ -284,9 +321,9 @@ static void miss(struct pipe *p, const char *error)
 	complain("%s; waiting", error);
 	if (!p->was_there)
 		p->give_up_ms = now + FIRST_WAIT_MS;
-	if (p->start && p->start(p->start_arg))
+	if (p->starts && start_koined())
 		p->give_up_ms = now + START_WAIT_MS;
-	p->start = NULL;
+	p->starts = false;
 }
 
 /* 0, or an exit code: what answers there is not for us, however long we wait. */
@@ -719,45 +756,6 @@ struct mcp_options {
 	bool start;
 };
 
-/* ---- starting the daemon ---- */
-
-/* It outlives us, and the client that has started us. */
-static void run_detached(char *program)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	setsid();
-	if (fork() != 0)
-		_exit(0);
-	signal(SIGPIPE, SIG_DFL);
-	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	execv(program, (char *[]) {program, NULL});
-	_exit(EX_UNAVAILABLE);
-}
-
-static bool start_koined(void *arg)
-{
-	char program[PATH_MAX];
-	pid_t child;
-
-	(void)arg;
-	if (!koined_find(program)) {
-		complain("koined not found in koine's folder or in PATH");
-		return false;
-	}
-	child = fork();
-	if (child == 0)
-		run_detached(program);
-	if (child < 0) {
-		complain("cannot start koined: %s", strerror(errno));
-		return false;
-	}
-	waitpid(child, NULL, 0);
-	complain("starting koined");
-	return true;
-}
-
 /* ---- what we tell koined of our client ---- */
 
 /* Also refused by koined, but then the agent is told, and not the user at the terminal. */
@@ -817,7 +815,7 @@ static int cmd_mcp(struct cli *cli)
 	const struct mcp_options *o = cli->own;
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	CLEANUP(json_freep) struct koine_json *plain = params_new();
-	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .start = o->start ? start_koined : NULL};
+	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .starts = o->start};
 	int r = check_tools(o->tools);
 
 	if (r == 0)

@@ -13,7 +13,7 @@
 
 /* ---- the browser ---- */
 
-enum { DESKTOP_MAX = 64 << 10, NAME_LEN_MAX = 200 };
+enum { NAME_LEN_MAX = 200 };
 
 /* Whether there is a display to open one at. */
 static bool browser_may_open(void)

@@ -360,28 +360,16 @@ bool live_took(struct live *l, const char *method, int result, const struct koin
 	return false;
 }
 
-bool live_call_plain(struct live *l, const char *method, const char *params, koine_answer_cb cb,
-		     void *arg)
+bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
+	       void *arg)
 {
 	int r;
 
 	l->n_calls++;
-	r = koine_client_call_async(l->cli->client, method, params, cb, arg, NULL);
+	r = call_async(l->cli->client, method, params, cb, arg, NULL);
 	if (r != 0)
 		live_lost(l);
 	return r == 0;
-}
-
-bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
-	       void *arg)
-{
-	const char *text = params_end(params);
-	bool sent = text && live_call_plain(l, method, text, cb, arg);
-
-	if (!text)
-		live_lost(l);
-	koine_json_free(params);
-	return sent;
 }
 
 static void on_subscribed(void *arg, int result, const struct koine_answer *a)

@@ -131,9 +131,6 @@ int live_run(struct live *l);
 /* Takes the params. False: the connection is lost, and cb may have been called. */
 bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
 	       void *arg);
-/* The same with the params as JSON; NULL: none. */
-bool live_call_plain(struct live *l, const char *method, const char *params, koine_answer_cb cb,
-		     void *arg);
 
 /* Whether to use an answer. A lost connection is retried; an error ends the view, since without
  * an answer there is nothing to show. */

@@ -111,9 +111,10 @@ static void say_launched(const struct cli *cli, const struct koine_value *launch
 	fflush(out);
 }
 
-/* parent NULL: a new session. */
-static int launch(struct cli *cli, const char *parent)
+/* A new session, or one that continues another. */
+static int launch(struct cli *cli)
 {
+	const char *parent = cli->sub->request.arg ? args_take(cli) : NULL;
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	CLEANUP(buf_donep) struct buf query;
@@ -141,16 +142,6 @@ static int launch(struct cli *cli, const char *parent)
 	if (o->follow)
 		r = session_follow(cli, id, &status);
 	return r == 0 ? status : r;
-}
-
-static int cmd_session_run(struct cli *cli)
-{
-	return launch(cli, NULL);
-}
-
-static int cmd_session_continue(struct cli *cli)
-{
-	return launch(cli, args_take(cli));
 }
 
 /* ---- the others ---- */
@@ -225,7 +216,7 @@ static int cmd_rename(struct cli *cli)
 
 static const struct command subs[] = {
 	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
-	 "Use - to read the query from stdin.\n" EXITS, cmd_session_run, NULL, session_run_options,
+	 "Use - to read the query from stdin.\n" EXITS, launch, NULL, session_run_options,
 	 .request = {"session.launch"}, ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
 	 .examples = {"koine session run \"fix the tests\"",
 		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
@@ -246,8 +237,7 @@ static const struct command subs[] = {
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
 	 BY_ID "If the session is running, koined interrupts it first. Omitted options keep their "
 	       "values.\n" EXITS,
-	 cmd_session_continue, NULL, session_continue_options,
-	 .request = {"session.continue", .arg = "id"},
+	 launch, NULL, session_continue_options, .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",
 		      "koine session continue 6f1c -f \"now fix it\""}},

@@ -127,17 +127,12 @@ static int ask_about(struct cli *cli, const char *method, const char *key, const
 	return call_ask(cli, method, j, ret_answer);
 }
 
-static int ask_approvals(struct cli *cli, const char *id, struct koine_answer **ret_answer)
-{
-	return ask_about(cli, "approval.list", "session_id", id, ret_answer);
-}
-
 /* ---- without following ---- */
 
 int session_print_approvals(struct cli *cli, const char *id)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = ask_approvals(cli, id, &a);
+	int r = ask_about(cli, "approval.list", "session_id", id, &a);
 
 	if (r != 0)
 		return talk_failed(cli->client, "approval.list", r, a);
@@ -310,7 +305,7 @@ static int look(void *arg, struct koine_answer **ret_failed)
 	if (r == 0 && moved) {
 		over = is_over(koine_answer_result(session));
 		if (member_is(koine_answer_result(session), "status", "waiting_input"))
-			r = ask_approvals(cli, v->id, &approvals);
+			r = ask_about(cli, "approval.list", "session_id", v->id, &approvals);
 	}
 	if (r != 0)
 		*ret_failed = approvals ? TAKE(approvals) : TAKE(session);

@@ -28,7 +28,8 @@ static int task_find_project(struct cli *cli)
 	return EX_NOINPUT;
 }
 
-void task_scope(const struct cli *cli, struct koine_json *params)
+/* Adds the project. */
+static void task_scope(const struct cli *cli, struct koine_json *params)
 {
 	const struct task_options *o = cli->own;
 
@@ -379,34 +380,25 @@ static int pause_all(struct cli *cli, const char *method, const char *did)
 	return r;
 }
 
-static int check_which(const struct cli *cli)
+static int change(struct cli *cli, const struct request *one, const char *method, const char *did)
 {
 	const struct task_options *o = cli->own;
 
-	if (cli->n_args == 0 || !o->group)
-		return 0;
-	complain("task %s takes a group or IDs, not both", cli->sub->name);
-	return EX_USAGE;
+	if (cli->n_args > 0 && o->group) {
+		complain("task %s takes a group or IDs, not both", cli->sub->name);
+		return EX_USAGE;
+	}
+	return cli->n_args > 0 ? request_run_each(cli, one) : pause_all(cli, method, did);
 }
 
 static int cmd_pause(struct cli *cli)
 {
-	int r = check_which(cli);
-
-	if (r != 0)
-		return r;
-	return cli->n_args > 0 ? request_run_each(cli, &(const struct request)STASH)
-			       : pause_all(cli, "task.pause", "paused");
+	return change(cli, &(const struct request)STASH, "task.pause", "paused");
 }
 
 static int cmd_resume(struct cli *cli)
 {
-	int r = check_which(cli);
-
-	if (r != 0)
-		return r;
-	return cli->n_args > 0 ? request_run_each(cli, &(const struct request)ENQUEUE)
-			       : pause_all(cli, "task.resume", "resumed");
+	return change(cli, &(const struct request)ENQUEUE, "task.resume", "resumed");
 }
 
 static int cmd_parallel(struct cli *cli)

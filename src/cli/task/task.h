@@ -46,9 +46,6 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 
 /* ---- commands.c ---- */
 
-/* Adds the project. */
-void task_scope(const struct cli *cli, struct koine_json *params);
-
 /* Starts params with the project. */
 struct koine_json *task_params(const struct cli *cli);
 

@@ -280,20 +280,16 @@ const struct koine_value *top_list(const struct top *t, enum top_part part, cons
 
 /* ---- answers ---- */
 
-static void keep(struct top_answer *answer, const struct koine_value *result)
-{
-	koine_doc_free(answer->doc);
-	answer->doc = result ? doc_of_value(result) : NULL;
-}
-
 static void take(struct top *t, struct top_answer *answer, const struct koine_value *result)
 {
-	if (answer == &t->answers[TOP_FIGURES])
+	if (answer == &t->answers[TOP_FIGURES]) {
 		top_count(t, result);
-	else if (answer == &t->answers[TOP_TODAY])
+	} else if (answer == &t->answers[TOP_TODAY]) {
 		top_add_costs(t, koine_value_get(result, "sessions"), TODAY_MAX);
-	else
-		keep(answer, result);
+	} else {
+		koine_doc_free(answer->doc);
+		answer->doc = result ? doc_of_value(result) : NULL;
+	}
 	if (answer == &t->answers[TOP_SESSIONS] || answer == &t->answers[TOP_WAITING])
 		top_ask_lines(t, koine_value_get(result, "sessions"));
 }
