@@ -459,7 +459,9 @@ void json_member_bool(struct json *j, const char *key, bool b)
 
 void json_pairs(struct json *j, const struct json_pair *pairs, unsigned n)
 {
-	for (const struct json_pair *p = pairs; p < pairs + n; p++) {
+	for (unsigned i = 0; i < n; i++) {
+		const struct json_pair *p = &pairs[i];
+
 		switch (p->kind) {
 		case PAIR_TEXT:
 			json_member_text(j, p->key, p->text);
