@@ -64,7 +64,6 @@ static inline void world_done(struct world *w)
 
 static inline void world_nothing(void *arg)
 {
-	(void)arg;
 }
 
 /* The dialect's methods and rpc.*, at one endpoint. On failure nothing is left. */

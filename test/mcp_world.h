@@ -88,7 +88,6 @@ static inline struct done world_ask(struct call *c)
 
 static inline void world_slow_cancelled(struct call *c, void *arg)
 {
-	(void)arg;
 	n_cancelled++;
 	slow_call = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));

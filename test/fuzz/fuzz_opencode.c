@@ -12,7 +12,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void on_asked(void *arg, const struct agent_server_ask *ask)
 {
-	(void)arg;
 	FEED_CHECK(ask->id.len > 3 && ask->id.len <= AGENT_SERVER_ID_MAX);
 	for (size_t i = 0; i < ask->id.len; i++)
 		FEED_CHECK(isalnum((unsigned char)ask->id.data[i]) || ask->id.data[i] == '_' ||
@@ -31,13 +30,11 @@ static void on_asked(void *arg, const struct agent_server_ask *ask)
 
 static void on_text(void *arg, struct text t)
 {
-	(void)arg;
 	FEED_CHECK(t.len == 0 || t.data);
 }
 
 static void on_noted(void *arg, const struct agent_server_note *n)
 {
-	(void)arg;
 	FEED_CHECK(n->session.len > 0 && n->what.len > 0);
 }
 

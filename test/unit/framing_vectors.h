@@ -2,11 +2,7 @@
  * byte by byte, all with the same outcome. */
 #pragma once
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "check.h"
 
 #include "../feed.h"
 

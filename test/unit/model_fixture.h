@@ -224,7 +224,6 @@ static inline void on_look(void *arg)
 
 static inline void give_up(void *arg)
 {
-	(void)arg;
 	fail_msg("waited in vain");
 }
 

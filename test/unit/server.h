@@ -82,14 +82,11 @@ static inline int server_renew(const char *name)
 #else
 static inline int server_ask(const char *sql, int64_t *ret_n)
 {
-	(void)sql;
-	(void)ret_n;
 	return -1;
 }
 
 static inline int server_renew(const char *name)
 {
-	(void)name;
 	return -1;
 }
 #endif

@@ -64,7 +64,6 @@ static inline struct workers *stage_workers(struct stage *s)
 
 static inline void stage_tick(void *arg)
 {
-	(void)arg;
 }
 
 /* After the engine were started: some of them write before any thread does. The last lane is left

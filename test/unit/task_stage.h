@@ -215,8 +215,6 @@ static inline void on_done(void *arg, int result, const struct why *why)
 static inline void on_retried(void *arg, int result, const struct text *ids, unsigned n,
 			      const struct why *why)
 {
-	(void)ids;
-	(void)n;
 	on_done(arg, result, why);
 }
 

@@ -9,9 +9,6 @@
 
 static inline int tempdir_drop(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
-	(void)st;
-	(void)kind;
-	(void)at;
 	return remove(path);
 }
 

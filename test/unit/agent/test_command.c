@@ -111,6 +111,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static void write_script(struct fixture *f, const char *text)
 {
 	int fd = open(f->script, O_CREAT | O_WRONLY | O_TRUNC | O_CLOEXEC, 0700);
@@ -174,7 +176,7 @@ static void expect_failed(struct fixture *f, const char *type, const char *text)
 
 /* ---- words ---- */
 
-static void words_are_split_as_a_shell_would(void **state)
+TEST_WITH(words_are_split_as_a_shell_would, NULL, NULL)
 {
 	static const char *const want[] = {"a", "b c",  "d\"e\\f", "$HOME 'x'", "g h",
 					   "",  "i*|;", "jk",      "\\n"};
@@ -182,7 +184,6 @@ static void words_are_split_as_a_shell_would(void **state)
 	char **words;
 	unsigned n;
 
-	(void)state;
 	assert_int_equal(
 		command_split(" a 'b c'\td\\\"e\\\\f \"\\$HOME 'x'\" g\\ h ''\n i*|; j\"k\" "
 			      "\"\\n\" ",
@@ -195,7 +196,7 @@ static void words_are_split_as_a_shell_would(void **state)
 	free(words);
 }
 
-static void commands_that_are_none_are_refused(void **state)
+TEST(commands_that_are_none_are_refused)
 {
 	static const char *const bad[] = {"",        "  \t", "'open", "\"open",
 					  "a \"b\\", "a \\", "'' -x", "{prompt} -x"};
@@ -212,7 +213,7 @@ static void commands_that_are_none_are_refused(void **state)
 
 /* ---- the prompt ---- */
 
-static void prompt_is_the_last_argument_as_it_is(void **state)
+TEST(prompt_is_the_last_argument_as_it_is)
 {
 	static const char prompt[] = "n it's \"quoted\" $HOME `id`\n\nand {prompt} \\n é";
 	struct fixture *f = *state;
@@ -224,7 +225,7 @@ static void prompt_is_the_last_argument_as_it_is(void **state)
 	expect_done(f, want);
 }
 
-static void prompt_goes_where_the_command_says(void **state)
+TEST(prompt_goes_where_the_command_says)
 {
 	struct fixture *f = *state;
 	char command[200];
@@ -236,7 +237,7 @@ static void prompt_goes_where_the_command_says(void **state)
 	expect_done(f, "[-a][--say=-x y!][--][-x y][z]");
 }
 
-static void prompt_comes_by_stdin_whatever_it_holds(void **state)
+TEST(prompt_comes_by_stdin_whatever_it_holds)
 {
 	struct fixture *f = *state;
 
@@ -250,7 +251,7 @@ static void prompt_comes_by_stdin_whatever_it_holds(void **state)
 	expect_done(f, "end");
 }
 
-static void a_long_prompt_comes_by_stdin_only(void **state)
+TEST(a_long_prompt_comes_by_stdin_only)
 {
 	struct fixture *f = *state;
 	char *prompt = malloc(200001);
@@ -269,7 +270,7 @@ static void a_long_prompt_comes_by_stdin_only(void **state)
 	free(prompt);
 }
 
-static void the_longest_argument_is_taken(void **state)
+TEST(the_longest_argument_is_taken)
 {
 	struct fixture *f = *state;
 	char *prompt = malloc(COMMAND_WORD_MAX + 1);
@@ -286,7 +287,7 @@ static void the_longest_argument_is_taken(void **state)
 	free(prompt);
 }
 
-static void nul_is_written_as_an_argument_can_hold_it(void **state)
+TEST(nul_is_written_as_an_argument_can_hold_it)
 {
 	struct fixture *f = *state;
 
@@ -298,7 +299,7 @@ static void nul_is_written_as_an_argument_can_hold_it(void **state)
 }
 
 /* Whoever may ask may not give options. */
-static void a_dash_begins_no_option(void **state)
+TEST(a_dash_begins_no_option)
 {
 	struct fixture *f = *state;
 
@@ -307,7 +308,7 @@ static void a_dash_begins_no_option(void **state)
 	expect_done(f, " --dangerously|");
 }
 
-static void a_wrapper_may_end_its_options(void **state)
+TEST(a_wrapper_may_end_its_options)
 {
 	struct fixture *f = *state;
 	char command[200];
@@ -319,7 +320,7 @@ static void a_wrapper_may_end_its_options(void **state)
 	expect_done(f, "--|x| --dangerously|");
 }
 
-static void the_oldest_are_left_out_of_an_argument(void **state)
+TEST(the_oldest_are_left_out_of_an_argument)
 {
 	struct fixture *f = *state;
 	char *old = malloc(COMMAND_WORD_MAX + 1);
@@ -337,7 +338,7 @@ static void the_oldest_are_left_out_of_an_argument(void **state)
 	free(old);
 }
 
-static void a_longer_conversation_is_a_transcript(void **state)
+TEST(a_longer_conversation_is_a_transcript)
 {
 	struct fixture *f = *state;
 
@@ -355,7 +356,7 @@ static void a_longer_conversation_is_a_transcript(void **state)
 	expect_done(f, "Be brief.\n\nMy name is Alice");
 }
 
-static void it_knows_the_conversation_and_our_environment(void **state)
+TEST(it_knows_the_conversation_and_our_environment)
 {
 	struct fixture *f = *state;
 
@@ -365,7 +366,7 @@ static void it_knows_the_conversation_and_our_environment(void **state)
 	expect_done(f, "c-1,ours\n1");
 }
 
-static void it_runs_in_its_folder(void **state)
+TEST(it_runs_in_its_folder)
 {
 	struct fixture *f = *state;
 
@@ -383,7 +384,7 @@ static void it_runs_in_its_folder(void **state)
 
 /* ---- plain text ---- */
 
-static void text_comes_while_the_program_runs(void **state)
+TEST(text_comes_while_the_program_runs)
 {
 	struct fixture *f = *state;
 	char script[200];
@@ -405,7 +406,7 @@ static void text_comes_while_the_program_runs(void **state)
 	assert_int_equal(f->usage.output, -1);
 }
 
-static void a_program_that_prints_nothing_is_done(void **state)
+TEST(a_program_that_prints_nothing_is_done)
 {
 	struct fixture *f = *state;
 
@@ -416,7 +417,7 @@ static void a_program_that_prints_nothing_is_done(void **state)
 	expect_done(f, "\n");
 }
 
-static void what_is_no_utf8_is_replaced(void **state)
+TEST(what_is_no_utf8_is_replaced)
 {
 	struct fixture *f = *state;
 
@@ -427,7 +428,7 @@ static void what_is_no_utf8_is_replaced(void **state)
 		       "d\xef\xbf\xbd");
 }
 
-static void binary_output_does_no_harm(void **state)
+TEST(binary_output_does_no_harm)
 {
 	struct fixture *f = *state;
 
@@ -441,7 +442,7 @@ static void binary_output_does_no_harm(void **state)
 	assert_int_equal(f->outcome, AGENT_FAILED);
 }
 
-static void a_line_of_ten_megabytes_comes_whole(void **state)
+TEST(a_line_of_ten_megabytes_comes_whole)
 {
 	struct fixture *f = *state;
 
@@ -452,14 +453,13 @@ static void a_line_of_ten_megabytes_comes_whole(void **state)
 }
 
 /* Cut anywhere, the same comes out, and never a part of a character. */
-static void text_may_be_cut_anywhere(void **state)
+TEST_WITH(text_may_be_cut_anywhere, NULL, NULL)
 {
 	static const char in[] = "\n\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\n\n\xf0\x9f\xff"
 				 "A\xed\xa0\x80\xe0\x80\n\xc2\n";
 	char whole[256] = "";
 	struct buf out;
 
-	(void)state;
 	for (size_t cut = 0; cut <= sizeof(in) - 1; cut++) {
 		for (size_t next = cut; next <= sizeof(in) - 1; next++) {
 			struct command_text t = {0};
@@ -502,7 +502,7 @@ static void run_json(struct fixture *f, const char *lines)
 	free(script);
 }
 
-static void claude_lines_are_read(void **state)
+TEST(claude_lines_are_read)
 {
 	struct fixture *f = *state;
 
@@ -537,7 +537,7 @@ static void claude_lines_are_read(void **state)
 	"{\"type\":\"assistant\",\"message\":{\"id\":\"" id "\",\"content\":["                     \
 	"{\"type\":\"text\",\"text\":\"" text "\"}]}}\n"
 
-static void what_came_in_deltas_does_not_come_again(void **state)
+TEST(what_came_in_deltas_does_not_come_again)
 {
 	struct fixture *f = *state;
 
@@ -546,7 +546,7 @@ static void what_came_in_deltas_does_not_come_again(void **state)
 	expect_done(f, "It is\n\nAlice\n\nBye");
 }
 
-static void a_result_alone_is_the_text(void **state)
+TEST(a_result_alone_is_the_text)
 {
 	struct fixture *f = *state;
 
@@ -555,7 +555,7 @@ static void a_result_alone_is_the_text(void **state)
 	assert_int_equal(f->usage.input, -1);
 }
 
-static void a_result_may_be_an_error(void **state)
+TEST(a_result_may_be_an_error)
 {
 	struct fixture *f = *state;
 
@@ -567,7 +567,7 @@ static void a_result_may_be_an_error(void **state)
 	expect_failed(f, "CommandError", "prog: error_max_turns");
 }
 
-static void codex_lines_are_read(void **state)
+TEST(codex_lines_are_read)
 {
 	struct fixture *f = *state;
 
@@ -586,7 +586,7 @@ static void codex_lines_are_read(void **state)
 	expect_failed(f, "CommandError", "prog: No quota");
 }
 
-static void lines_that_are_no_json_are_passed_over(void **state)
+TEST(lines_that_are_no_json_are_passed_over)
 {
 	struct fixture *f = *state;
 
@@ -595,7 +595,7 @@ static void lines_that_are_no_json_are_passed_over(void **state)
 	expect_done(f, "Yes");
 }
 
-static void nothing_but_such_lines_is_an_error(void **state)
+TEST(nothing_but_such_lines_is_an_error)
 {
 	struct fixture *f = *state;
 
@@ -604,7 +604,7 @@ static void nothing_but_such_lines_is_an_error(void **state)
 	assert_int_equal(f->out.len, 0);
 }
 
-static void a_json_line_may_be_long_but_not_endless(void **state)
+TEST(a_json_line_may_be_long_but_not_endless)
 {
 	struct fixture *f = *state;
 
@@ -623,7 +623,7 @@ static void a_json_line_may_be_long_but_not_endless(void **state)
 
 /* ---- ends ---- */
 
-static void a_failing_program_is_quoted(void **state)
+TEST(a_failing_program_is_quoted)
 {
 	struct fixture *f = *state;
 
@@ -636,7 +636,7 @@ static void a_failing_program_is_quoted(void **state)
 	expect_done(f, "");
 }
 
-static void only_the_end_of_stderr_is_kept(void **state)
+TEST(only_the_end_of_stderr_is_kept)
 {
 	struct fixture *f = *state;
 
@@ -649,7 +649,7 @@ static void only_the_end_of_stderr_is_kept(void **state)
 	expect_done(f, "fine");
 }
 
-static void a_signal_is_named(void **state)
+TEST(a_signal_is_named)
 {
 	struct fixture *f = *state;
 
@@ -657,7 +657,7 @@ static void a_signal_is_named(void **state)
 	expect_failed(f, "CommandError", "prog: killed by signal 9 (Killed)");
 }
 
-static void a_missing_program_is_refused(void **state)
+TEST(a_missing_program_is_refused)
 {
 	struct fixture *f = *state;
 
@@ -675,7 +675,7 @@ static void a_missing_program_is_refused(void **state)
 	assert_int_equal(try_start(f), REFUSE_UNAVAILABLE);
 }
 
-static void a_program_that_is_none_is_refused(void **state)
+TEST(a_program_that_is_none_is_refused)
 {
 	struct fixture *f = *state;
 	int fd = open(f->script, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
@@ -686,7 +686,7 @@ static void a_program_that_is_none_is_refused(void **state)
 	assert_int_equal(f->why.code, REFUSE_UNAVAILABLE);
 }
 
-static void cancel_interrupts_and_keeps_what_came(void **state)
+TEST(cancel_interrupts_and_keeps_what_came)
 {
 	struct fixture *f = *state;
 
@@ -696,7 +696,7 @@ static void cancel_interrupts_and_keeps_what_came(void **state)
 	expect_out(f, "partial");
 }
 
-static void cancel_before_any_word_ends_it(void **state)
+TEST(cancel_before_any_word_ends_it)
 {
 	struct fixture *f = *state;
 
@@ -708,7 +708,7 @@ static void cancel_before_any_word_ends_it(void **state)
 	assert_int_equal(f->outcome, AGENT_CANCELLED);
 }
 
-static void a_program_that_ignores_the_interrupt_is_killed(void **state)
+TEST(a_program_that_ignores_the_interrupt_is_killed)
 {
 	struct fixture *f = *state;
 
@@ -736,7 +736,7 @@ static void expect_killed(pid_t pid)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void grandchildren_that_hold_stdout_are_not_waited_for(void **state)
+TEST(grandchildren_that_hold_stdout_are_not_waited_for)
 {
 	struct fixture *f = *state;
 
@@ -745,7 +745,7 @@ static void grandchildren_that_hold_stdout_are_not_waited_for(void **state)
 	expect_killed(first_number(f));
 }
 
-static void grandchildren_do_not_hold_a_cancel(void **state)
+TEST(grandchildren_do_not_hold_a_cancel)
 {
 	struct fixture *f = *state;
 
@@ -759,7 +759,7 @@ static void grandchildren_do_not_hold_a_cancel(void **state)
 }
 
 /* A program that does not heed the signals in time is not waited for by whoever cancelled. */
-static void a_cancel_is_told_before_the_program_ends(void **state)
+TEST(a_cancel_is_told_before_the_program_ends)
 {
 	struct fixture *f = *state;
 	pid_t program;
@@ -776,7 +776,7 @@ static void a_cancel_is_told_before_the_program_ends(void **state)
 	assert_int_equal(kill(program, 0), -1);
 }
 
-static void too_long_a_turn_is_stopped(void **state)
+TEST(too_long_a_turn_is_stopped)
 {
 	struct fixture *f = *state;
 
@@ -792,7 +792,7 @@ static void too_long_a_turn_is_stopped(void **state)
 	expect_done(f, "fine");
 }
 
-static void freeing_the_agent_kills_what_runs(void **state)
+TEST(freeing_the_agent_kills_what_runs)
 {
 	struct fixture *f = *state;
 	pid_t grandchild;
@@ -808,7 +808,7 @@ static void freeing_the_agent_kills_what_runs(void **state)
 	expect_killed(grandchild);
 }
 
-static void freeing_the_agent_at_the_last_words_does_no_harm(void **state)
+TEST(freeing_the_agent_at_the_last_words_does_no_harm)
 {
 	struct fixture *f = *state;
 
@@ -821,7 +821,7 @@ static void freeing_the_agent_at_the_last_words_does_no_harm(void **state)
 	assert_int_equal(f->n_ends, 0);
 }
 
-static void the_next_turn_works_after_each_of_them(void **state)
+TEST(the_next_turn_works_after_each_of_them)
 {
 	struct fixture *f = *state;
 
@@ -857,7 +857,7 @@ static void probe(struct fixture *f, const char *command)
 	assert_int_equal(f->n_healths, before + 1);
 }
 
-static void a_probe_tells_where_the_program_is(void **state)
+TEST(a_probe_tells_where_the_program_is)
 {
 	struct fixture *f = *state;
 
@@ -873,54 +873,6 @@ static void a_probe_tells_where_the_program_is(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		cmocka_unit_test(words_are_split_as_a_shell_would),
-		T(commands_that_are_none_are_refused),
-		T(prompt_is_the_last_argument_as_it_is),
-		T(prompt_goes_where_the_command_says),
-		T(prompt_comes_by_stdin_whatever_it_holds),
-		T(a_long_prompt_comes_by_stdin_only),
-		T(the_longest_argument_is_taken),
-		T(nul_is_written_as_an_argument_can_hold_it),
-		T(a_dash_begins_no_option),
-		T(a_wrapper_may_end_its_options),
-		T(the_oldest_are_left_out_of_an_argument),
-		T(a_longer_conversation_is_a_transcript),
-		T(it_knows_the_conversation_and_our_environment),
-		T(it_runs_in_its_folder),
-		T(text_comes_while_the_program_runs),
-		T(a_program_that_prints_nothing_is_done),
-		T(what_is_no_utf8_is_replaced),
-		T(binary_output_does_no_harm),
-		T(a_line_of_ten_megabytes_comes_whole),
-		cmocka_unit_test(text_may_be_cut_anywhere),
-		T(claude_lines_are_read),
-		T(what_came_in_deltas_does_not_come_again),
-		T(a_result_alone_is_the_text),
-		T(a_result_may_be_an_error),
-		T(codex_lines_are_read),
-		T(lines_that_are_no_json_are_passed_over),
-		T(nothing_but_such_lines_is_an_error),
-		T(a_json_line_may_be_long_but_not_endless),
-		T(a_failing_program_is_quoted),
-		T(only_the_end_of_stderr_is_kept),
-		T(a_signal_is_named),
-		T(a_missing_program_is_refused),
-		T(a_program_that_is_none_is_refused),
-		T(cancel_interrupts_and_keeps_what_came),
-		T(cancel_before_any_word_ends_it),
-		T(a_program_that_ignores_the_interrupt_is_killed),
-		T(grandchildren_that_hold_stdout_are_not_waited_for),
-		T(grandchildren_do_not_hold_a_cancel),
-		T(a_cancel_is_told_before_the_program_ends),
-		T(too_long_a_turn_is_stopped),
-		T(freeing_the_agent_kills_what_runs),
-		T(freeing_the_agent_at_the_last_words_does_no_harm),
-		T(the_next_turn_works_after_each_of_them),
-		T(a_probe_tells_where_the_program_is),
-	};
-
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests("tests");
 }

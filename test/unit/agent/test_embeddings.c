@@ -41,7 +41,6 @@ static bool answer(struct http_server_conn *c, const struct http_server_request 
 
 static void give_up(void *arg)
 {
-	(void)arg;
 	fail_msg("waited in vain");
 }
 
@@ -76,6 +75,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static void on_answer(void *arg, const struct embeddings_answer *a)
 {
 	struct fixture *f = arg;
@@ -109,7 +110,7 @@ static enum embeddings_outcome ask(struct fixture *f, const struct text *texts, 
 	return f->outcome;
 }
 
-static void asks_as_the_protocol_says(void **state)
+TEST(asks_as_the_protocol_says)
 {
 	const struct text texts[] = {TEXT("one \"two\""), {.data = "a\0b", .len = 3}};
 	struct fixture *f = *state;
@@ -124,7 +125,7 @@ static void asks_as_the_protocol_says(void **state)
 	assert_string_equal(f->answer, "{}");
 }
 
-static void without_a_key_there_is_no_header(void **state)
+TEST(without_a_key_there_is_no_header)
 {
 	const struct text text = TEXT("x");
 	struct fixture *f = *state;
@@ -134,7 +135,7 @@ static void without_a_key_there_is_no_header(void **state)
 	assert_null(strcasestr(f->head, "authorization"));
 }
 
-static void a_status_says_what_to_do(void **state)
+TEST(a_status_says_what_to_do)
 {
 	static const struct {
 		int status;
@@ -158,7 +159,7 @@ static void a_status_says_what_to_do(void **state)
 	}
 }
 
-static void a_rate_limit_says_how_long(void **state)
+TEST(a_rate_limit_says_how_long)
 {
 	const struct text text = TEXT("x");
 	struct fixture *f = *state;
@@ -170,7 +171,7 @@ static void a_rate_limit_says_how_long(void **state)
 	assert_int_equal(f->retry_ms, 3000);
 }
 
-static void nobody_there_means_later(void **state)
+TEST(nobody_there_means_later)
 {
 	const struct text text = TEXT("x");
 	struct fixture *f = *state;
@@ -182,7 +183,7 @@ static void nobody_there_means_later(void **state)
 	assert_null(strstr(f->text, "a-secret"));
 }
 
-static void a_cancelled_ask_says_nothing(void **state)
+TEST(a_cancelled_ask_says_nothing)
 {
 	const struct text text = TEXT("x");
 	struct fixture *f = *state;
@@ -197,7 +198,7 @@ static void a_cancelled_ask_says_nothing(void **state)
 	assert_false(f->answered);
 }
 
-static void urls_that_are_taken(void **state)
+TEST(urls_that_are_taken)
 {
 	static const struct {
 		const char *given;
@@ -224,7 +225,7 @@ static void urls_that_are_taken(void **state)
 	}
 }
 
-static void urls_that_are_refused(void **state)
+TEST(urls_that_are_refused)
 {
 	static const char *const urls[] = {"",
 					   "localhost:11434",
@@ -241,14 +242,13 @@ static void urls_that_are_refused(void **state)
 					   "https://a/b#frag"};
 	struct why why;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++)
 		assert_int_equal(embeddings_check_url(urls[i], &why), REFUSE_PARAMS);
 	assert_int_equal(embeddings_check_url("https://api.example/v1", &why), 0);
 	assert_int_equal(embeddings_check_url("unix:/run/model.sock", &why), 0);
 }
 
-static void a_key_that_would_break_the_request_is_refused(void **state)
+TEST(a_key_that_would_break_the_request_is_refused)
 {
 	static const char *const keys[] = {"a b", "a\r\nX: y", "k\xc3\xa4y", "tab\t"};
 	struct fixture *f = *state;
@@ -270,7 +270,7 @@ static int read_body(struct fixture *f, const char *body, unsigned n, struct emb
 	return embeddings_read(&f->arena, text_of(body), n, v, &f->why);
 }
 
-static void vectors_come_in_the_order_of_the_texts(void **state)
+TEST(vectors_come_in_the_order_of_the_texts)
 {
 	struct embeddings_vectors v;
 
@@ -286,7 +286,7 @@ static void vectors_come_in_the_order_of_the_texts(void **state)
 	assert_true(v.numbers[2] == 3 && v.numbers[3] == -4.5f);
 }
 
-static void without_index_the_place_counts(void **state)
+TEST(without_index_the_place_counts)
 {
 	struct embeddings_vectors v;
 
@@ -296,7 +296,7 @@ static void without_index_the_place_counts(void **state)
 	assert_true(v.numbers[0] == 1 && v.numbers[1] == 2);
 }
 
-static void garbage_is_refused(void **state)
+TEST(garbage_is_refused)
 {
 	static const char *const bodies[] = {
 		"",
@@ -334,7 +334,7 @@ static void garbage_is_refused(void **state)
 	}
 }
 
-static void a_vector_that_is_too_long_is_refused(void **state)
+TEST(a_vector_that_is_too_long_is_refused)
 {
 	struct embeddings_vectors v;
 	struct fixture *f = *state;
@@ -350,26 +350,4 @@ static void a_vector_that_is_too_long_is_refused(void **state)
 		assert_int_equal(read_body(f, body, 1, &v), more ? REFUSE_PARSE : 0);
 	}
 	free(body);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(asks_as_the_protocol_says),
-		T(without_a_key_there_is_no_header),
-		T(a_status_says_what_to_do),
-		T(a_rate_limit_says_how_long),
-		T(nobody_there_means_later),
-		T(a_cancelled_ask_says_nothing),
-		T(urls_that_are_taken),
-		T(urls_that_are_refused),
-		T(a_key_that_would_break_the_request_is_refused),
-		T(vectors_come_in_the_order_of_the_texts),
-		T(without_index_the_place_counts),
-		T(garbage_is_refused),
-		T(a_vector_that_is_too_long_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

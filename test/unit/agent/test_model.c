@@ -40,7 +40,9 @@ static const struct agent_ask whole_ask = {
 	.n_tools = 2,
 };
 
-static void openai_is_asked_as_the_protocol_says(void **state)
+FIXTURE(setup, teardown);
+
+TEST(openai_is_asked_as_the_protocol_says)
 {
 	struct fixture *f = *state;
 
@@ -76,7 +78,7 @@ static void openai_is_asked_as_the_protocol_says(void **state)
 		"\"parameters\":{\"type\":\"object\",\"properties\":{}}}}]}");
 }
 
-static void anthropic_is_asked_as_the_protocol_says(void **state)
+TEST(anthropic_is_asked_as_the_protocol_says)
 {
 	struct fixture *f = *state;
 
@@ -110,7 +112,7 @@ static void anthropic_is_asked_as_the_protocol_says(void **state)
 		"{\"name\":\"time\",\"input_schema\":{\"type\":\"object\",\"properties\":{}}}]}");
 }
 
-static void arguments_that_are_no_object_still_make_a_request(void **state)
+TEST(arguments_that_are_no_object_still_make_a_request)
 {
 	static const struct tool_call odd[] = {
 		{TEXT("1"), TEXT("t"), TEXT("{\"cut")},
@@ -128,7 +130,7 @@ static void arguments_that_are_no_object_still_make_a_request(void **state)
 	assert_non_null(strstr(f->request, "\"input\":{\"arguments\":\"[1]\"}"));
 }
 
-static void without_options_and_key_none_are_sent(void **state)
+TEST(without_options_and_key_none_are_sent)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +144,7 @@ static void without_options_and_key_none_are_sent(void **state)
 			    "\"messages\":[{\"role\":\"user\",\"content\":\"hello\"}]}");
 }
 
-static void urls_lead_where_they_say(void **state)
+TEST(urls_lead_where_they_say)
 {
 	static const struct {
 		const char *given;
@@ -177,7 +179,7 @@ static void urls_lead_where_they_say(void **state)
 	}
 }
 
-static void what_is_wrong_is_refused_when_it_is_made(void **state)
+TEST(what_is_wrong_is_refused_when_it_is_made)
 {
 	static const char *const urls[] = {"",       "host:1",        "ftp://a",    "http://",
 					   "unix:x", "http://u:p@a/", "http://a/?q"};
@@ -211,7 +213,7 @@ static void what_is_wrong_is_refused_when_it_is_made(void **state)
 			    "agent 'm': set only one of key_env, key_file and key_command");
 }
 
-static void a_socket_file_will_do(void **state)
+TEST(a_socket_file_will_do)
 {
 	struct http_server local = {.answer = provider_answer};
 	struct fixture *f = *state;
@@ -237,7 +239,7 @@ static void a_socket_file_will_do(void **state)
 
 /* ---- OpenAI's answers ---- */
 
-static void text_comes_in_pieces_with_counts_at_the_end(void **state)
+TEST(text_comes_in_pieces_with_counts_at_the_end)
 {
 	struct fixture *f = *state;
 
@@ -265,7 +267,7 @@ static void text_comes_in_pieces_with_counts_at_the_end(void **state)
 	}
 }
 
-static void content_may_be_a_list_of_parts(void **state)
+TEST(content_may_be_a_list_of_parts)
 {
 	struct fixture *f = *state;
 
@@ -276,7 +278,7 @@ static void content_may_be_a_list_of_parts(void **state)
 	assert_string_equal(f->text, "ab");
 }
 
-static void the_last_counts_count(void **state)
+TEST(the_last_counts_count)
 {
 	struct fixture *f = *state;
 
@@ -299,7 +301,7 @@ static void the_last_counts_count(void **state)
 	assert_int_equal(f->end.usage.output, -1);
 }
 
-static void calls_are_put_together_from_fragments(void **state)
+TEST(calls_are_put_together_from_fragments)
 {
 	struct fixture *f = *state;
 
@@ -325,7 +327,7 @@ static void calls_are_put_together_from_fragments(void **state)
 	assert_string_equal(f->calls[1].arguments, "{}");
 }
 
-static void whole_calls_need_no_index_and_no_id(void **state)
+TEST(whole_calls_need_no_index_and_no_id)
 {
 	struct fixture *f = *state;
 
@@ -342,7 +344,7 @@ static void whole_calls_need_no_index_and_no_id(void **state)
 	assert_string_not_equal(f->calls[0].id, f->calls[1].id);
 }
 
-static void calls_that_share_an_index_are_apart_by_their_ids(void **state)
+TEST(calls_that_share_an_index_are_apart_by_their_ids)
 {
 	struct fixture *f = *state;
 
@@ -361,7 +363,7 @@ static void calls_that_share_an_index_are_apart_by_their_ids(void **state)
 	assert_string_equal(f->calls[1].arguments, "{\"n\":2}");
 }
 
-static void a_reason_to_stop_is_an_outcome(void **state)
+TEST(a_reason_to_stop_is_an_outcome)
 {
 	struct fixture *f = *state;
 
@@ -385,7 +387,7 @@ static void a_reason_to_stop_is_an_outcome(void **state)
 	assert_string_equal(f->text, "x");
 }
 
-static void a_stream_may_end_without_its_mark_but_not_without_a_reason(void **state)
+TEST(a_stream_may_end_without_its_mark_but_not_without_a_reason)
 {
 	struct fixture *f = *state;
 
@@ -404,7 +406,7 @@ static void a_stream_may_end_without_its_mark_but_not_without_a_reason(void **st
 	assert_string_equal(f->text, "part");
 }
 
-static void a_server_that_stays_after_its_mark_is_left(void **state)
+TEST(a_server_that_stays_after_its_mark_is_left)
 {
 	struct fixture *f = *state;
 
@@ -415,7 +417,7 @@ static void a_server_that_stays_after_its_mark_is_left(void **state)
 	assert_string_equal(f->text, "x");
 }
 
-static void an_answer_that_is_no_stream_is_understood(void **state)
+TEST(an_answer_that_is_no_stream_is_understood)
 {
 	struct fixture *f = *state;
 
@@ -444,7 +446,7 @@ static void an_answer_that_is_no_stream_is_understood(void **state)
 	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
 }
 
-static void an_error_in_the_middle_keeps_the_text(void **state)
+TEST(an_error_in_the_middle_keeps_the_text)
 {
 	struct fixture *f = *state;
 
@@ -477,7 +479,7 @@ static void an_error_in_the_middle_keeps_the_text(void **state)
 	      "\"},\"usage\":{\"output_tokens\":42}}")                                             \
 	EVENT("{\"type\":\"message_stop\"}")
 
-static void anthropic_streams_text_and_counts(void **state)
+TEST(anthropic_streams_text_and_counts)
 {
 	struct fixture *f = *state;
 
@@ -507,7 +509,7 @@ static void anthropic_streams_text_and_counts(void **state)
 	}
 }
 
-static void anthropic_uses_tools(void **state)
+TEST(anthropic_uses_tools)
 {
 	struct fixture *f = *state;
 
@@ -529,7 +531,7 @@ static void anthropic_uses_tools(void **state)
 	assert_string_equal(f->calls[1].arguments, "{\"a\":1}");
 }
 
-static void anthropic_has_reasons_of_its_own(void **state)
+TEST(anthropic_has_reasons_of_its_own)
 {
 	struct fixture *f = *state;
 
@@ -549,7 +551,7 @@ static void anthropic_has_reasons_of_its_own(void **state)
 	assert_string_equal(f->text, "x");
 }
 
-static void anthropic_fails_in_the_middle(void **state)
+TEST(anthropic_fails_in_the_middle)
 {
 	struct fixture *f = *state;
 
@@ -564,7 +566,7 @@ static void anthropic_fails_in_the_middle(void **state)
 	fails(f, "ProviderError", "agent 'm': the provider reported an error: overloaded_error");
 }
 
-static void anthropic_may_answer_whole(void **state)
+TEST(anthropic_may_answer_whole)
 {
 	struct fixture *f = *state;
 
@@ -578,37 +580,4 @@ static void anthropic_may_answer_whole(void **state)
 	assert_string_equal(f->calls[0].arguments, "{\"k\":1}");
 	assert_int_equal(f->end.usage.input, 4);
 	assert_int_equal(f->end.usage.output, 5);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(openai_is_asked_as_the_protocol_says),
-		TEST(anthropic_is_asked_as_the_protocol_says),
-		TEST(arguments_that_are_no_object_still_make_a_request),
-		TEST(without_options_and_key_none_are_sent),
-		TEST(urls_lead_where_they_say),
-		TEST(what_is_wrong_is_refused_when_it_is_made),
-		TEST(a_socket_file_will_do),
-		TEST(text_comes_in_pieces_with_counts_at_the_end),
-		TEST(content_may_be_a_list_of_parts),
-		TEST(the_last_counts_count),
-		TEST(calls_are_put_together_from_fragments),
-		TEST(whole_calls_need_no_index_and_no_id),
-		TEST(calls_that_share_an_index_are_apart_by_their_ids),
-		TEST(a_reason_to_stop_is_an_outcome),
-		TEST(a_stream_may_end_without_its_mark_but_not_without_a_reason),
-		TEST(a_server_that_stays_after_its_mark_is_left),
-		TEST(an_answer_that_is_no_stream_is_understood),
-		TEST(an_error_in_the_middle_keeps_the_text),
-		TEST(anthropic_streams_text_and_counts),
-		TEST(anthropic_uses_tools),
-		TEST(anthropic_has_reasons_of_its_own),
-		TEST(anthropic_fails_in_the_middle),
-		TEST(anthropic_may_answer_whole),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

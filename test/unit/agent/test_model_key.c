@@ -33,6 +33,8 @@ static int tear_down(void **state)
 	return teardown(state);
 }
 
+FIXTURE(set_up, tear_down);
+
 static void put_key(const char *text, mode_t mode)
 {
 	int fd = open(world.path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
@@ -62,7 +64,7 @@ static void refuses(struct fixture *f, const char *text)
 
 /* ---- environment and file ---- */
 
-static void the_environment_is_asked_every_time(void **state)
+TEST(the_environment_is_asked_every_time)
 {
 	struct fixture *f = *state;
 
@@ -81,7 +83,7 @@ static void the_environment_is_asked_every_time(void **state)
 	unsetenv("TEST_MODEL_KEY");
 }
 
-static void a_file_is_read_every_time(void **state)
+TEST(a_file_is_read_every_time)
 {
 	struct fixture *f = *state;
 
@@ -94,7 +96,7 @@ static void a_file_is_read_every_time(void **state)
 	sends_key(f, "second");
 }
 
-static void a_file_that_others_may_read_is_refused(void **state)
+TEST(a_file_that_others_may_read_is_refused)
 {
 	struct fixture *f = *state;
 	char text[200];
@@ -149,7 +151,7 @@ static unsigned n_runs(void)
 	return stat(path, &st) == 0 ? (unsigned)st.st_size / 2 : 0;
 }
 
-static void a_command_is_run_once(void **state)
+TEST(a_command_is_run_once)
 {
 	struct fixture *f = *state;
 
@@ -173,7 +175,7 @@ static void many_end(void *arg, const struct agent_end *end)
 		loop_stop(f->loop);
 }
 
-static void all_who_wait_get_the_key_of_one_run(void **state)
+TEST(all_who_wait_get_the_key_of_one_run)
 {
 	struct fixture *f = *state;
 	const struct agent_sink sink = {on_text, on_call, many_end, f};
@@ -190,7 +192,7 @@ static void all_who_wait_get_the_key_of_one_run(void **state)
 	assert_int_equal(f->n_asked, 5);
 }
 
-static void a_key_that_is_refused_is_asked_for_anew(void **state)
+TEST(a_key_that_is_refused_is_asked_for_anew)
 {
 	struct fixture *f = *state;
 
@@ -213,7 +215,7 @@ static void a_key_that_is_refused_is_asked_for_anew(void **state)
 	assert_int_equal(n_runs(), 3);
 }
 
-static void a_command_that_fails_is_named_without_its_words(void **state)
+TEST(a_command_that_fails_is_named_without_its_words)
 {
 	struct fixture *f = *state;
 
@@ -243,7 +245,7 @@ static bool at_once(const struct agent_turn *t)
 	return !t->key;
 }
 
-static void waiting_for_the_command_can_be_cancelled(void **state)
+TEST(waiting_for_the_command_can_be_cancelled)
 {
 	struct fixture *f = *state;
 
@@ -264,7 +266,7 @@ static void waiting_for_the_command_can_be_cancelled(void **state)
 
 /* ---- secret ---- */
 
-static void a_key_that_is_echoed_is_hidden(void **state)
+TEST(a_key_that_is_echoed_is_hidden)
 {
 	struct fixture *f = *state;
 
@@ -288,7 +290,7 @@ static void a_key_that_is_echoed_is_hidden(void **state)
 
 /* ---- would it answer ---- */
 
-static void a_probe_says_what_is_there(void **state)
+TEST(a_probe_says_what_is_there)
 {
 	static const struct {
 		int status;
@@ -319,7 +321,7 @@ static void a_probe_says_what_is_there(void **state)
 	}
 }
 
-static void a_probe_needs_a_key_and_somebody_there(void **state)
+TEST(a_probe_needs_a_key_and_somebody_there)
 {
 	struct fixture *f = *state;
 
@@ -342,25 +344,4 @@ static void a_probe_needs_a_key_and_somebody_there(void **state)
 	make_openai(f);
 	assert_false(probe(f));
 	assert_memory_equal(f->health, "agent 'm': cannot reach the provider: ", 38);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(the_environment_is_asked_every_time),
-		TEST(a_file_is_read_every_time),
-		TEST(a_file_that_others_may_read_is_refused),
-		TEST(a_command_is_run_once),
-		TEST(all_who_wait_get_the_key_of_one_run),
-		TEST(a_key_that_is_refused_is_asked_for_anew),
-		TEST(a_command_that_fails_is_named_without_its_words),
-		TEST(waiting_for_the_command_can_be_cancelled),
-		TEST(a_key_that_is_echoed_is_hidden),
-		TEST(a_probe_says_what_is_there),
-		TEST(a_probe_needs_a_key_and_somebody_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,9 +12,11 @@
 #define DONE        DATA("[DONE]")
 #define GOOD        DELTA("good") STOP DONE
 
+FIXTURE(setup, teardown);
+
 /* ---- tried again ---- */
 
-static void what_may_pass_is_tried_again(void **state)
+TEST(what_may_pass_is_tried_again)
 {
 	static const int statuses[] = {408, 409, 425, 429, 500, 502, 503, 504, 529};
 	struct fixture *f = *state;
@@ -31,7 +33,7 @@ static void what_may_pass_is_tried_again(void **state)
 	}
 }
 
-static void what_will_not_pass_is_not_tried_again(void **state)
+TEST(what_will_not_pass_is_not_tried_again)
 {
 	static const int statuses[] = {302, 400, 403, 404, 413, 422, 501};
 	struct fixture *f = *state;
@@ -51,7 +53,7 @@ static void what_will_not_pass_is_not_tried_again(void **state)
 	}
 }
 
-static void tries_come_to_an_end(void **state)
+TEST(tries_come_to_an_end)
 {
 	struct fixture *f = *state;
 
@@ -63,7 +65,7 @@ static void tries_come_to_an_end(void **state)
 	assert_int_equal(f->n_asked, 3);
 }
 
-static void a_connection_that_closes_is_tried_again(void **state)
+TEST(a_connection_that_closes_is_tried_again)
 {
 	struct fixture *f = *state;
 
@@ -81,7 +83,7 @@ static void a_connection_that_closes_is_tried_again(void **state)
 	assert_string_equal(f->text, "good");
 }
 
-static void after_the_first_byte_nothing_is_tried_again(void **state)
+TEST(after_the_first_byte_nothing_is_tried_again)
 {
 	struct fixture *f = *state;
 
@@ -99,7 +101,7 @@ static void after_the_first_byte_nothing_is_tried_again(void **state)
 	assert_int_equal(f->n_asked, 1);
 }
 
-static void nobody_there_is_said_so(void **state)
+TEST(nobody_there_is_said_so)
 {
 	struct fixture *f = *state;
 
@@ -119,7 +121,7 @@ static bool is_pausing(const struct agent_turn *t)
 	return t->n_tries == 1 && !t->fetch && !t->over;
 }
 
-static void retry_after_is_heeded_up_to_a_minute(void **state)
+TEST(retry_after_is_heeded_up_to_a_minute)
 {
 	struct fixture *f = *state;
 
@@ -139,7 +141,7 @@ static void retry_after_is_heeded_up_to_a_minute(void **state)
 	assert_int_equal(f->n_asked, 1);
 }
 
-static void an_error_is_shown_as_far_as_it_is_for_people(void **state)
+TEST(an_error_is_shown_as_far_as_it_is_for_people)
 {
 	static char page[30000];
 	static const struct {
@@ -175,7 +177,7 @@ static void an_error_is_shown_as_far_as_it_is_for_people(void **state)
 
 /* ---- too late ---- */
 
-static void silence_has_a_limit(void **state)
+TEST(silence_has_a_limit)
 {
 	struct fixture *f = *state;
 
@@ -194,7 +196,7 @@ static void silence_has_a_limit(void **state)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 }
 
-static void an_answer_has_a_limit_in_all(void **state)
+TEST(an_answer_has_a_limit_in_all)
 {
 	struct fixture *f = *state;
 
@@ -207,7 +209,7 @@ static void an_answer_has_a_limit_in_all(void **state)
 	assert_int_equal(f->n_asked, 1);
 }
 
-static void a_connection_has_a_limit_of_its_own(void **state)
+TEST(a_connection_has_a_limit_of_its_own)
 {
 	/* A listener whose queue is full answers nobody. */
 	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -238,7 +240,7 @@ static void a_connection_has_a_limit_of_its_own(void **state)
 
 /* ---- garbage ---- */
 
-static void garbage_is_named(void **state)
+TEST(garbage_is_named)
 {
 	static const struct {
 		const char *body;
@@ -290,7 +292,7 @@ static void garbage_is_named(void **state)
 	}
 }
 
-static void anthropics_garbage_is_named_too(void **state)
+TEST(anthropics_garbage_is_named_too)
 {
 	static const char *const rows[][2] = {
 		{DATA("{}"), "an event has no type"},
@@ -314,7 +316,7 @@ static void anthropics_garbage_is_named_too(void **state)
 	}
 }
 
-static void an_empty_answer_is_a_failure(void **state)
+TEST(an_empty_answer_is_a_failure)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +328,7 @@ static void an_empty_answer_is_a_failure(void **state)
 	fails(f, "ProviderError", "agent 'm': the provider sent an empty response");
 }
 
-static void a_line_of_ten_megabytes_is_refused(void **state)
+TEST(a_line_of_ten_megabytes_is_refused)
 {
 	/* The server may still be sending it when this returns. */
 	static char line[10 << 20];
@@ -351,7 +353,7 @@ static void a_line_of_ten_megabytes_is_refused(void **state)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 }
 
-static void calls_have_limits(void **state)
+TEST(calls_have_limits)
 {
 	static char body[16384];
 	struct fixture *f = *state;
@@ -373,7 +375,7 @@ static void calls_have_limits(void **state)
 
 /* ---- cancelled ---- */
 
-static void a_cancel_in_the_middle_keeps_the_text(void **state)
+TEST(a_cancel_in_the_middle_keeps_the_text)
 {
 	struct fixture *f = *state;
 
@@ -390,7 +392,7 @@ static void a_cancel_in_the_middle_keeps_the_text(void **state)
 	assert_string_equal(f->text, "good");
 }
 
-static void a_cancel_of_a_whole_answer_counts(void **state)
+TEST(a_cancel_of_a_whole_answer_counts)
 {
 	struct fixture *f = *state;
 
@@ -401,7 +403,7 @@ static void a_cancel_of_a_whole_answer_counts(void **state)
 	assert_string_equal(f->text, "x");
 }
 
-static void a_cancel_at_a_call_counts(void **state)
+TEST(a_cancel_at_a_call_counts)
 {
 	struct fixture *f = *state;
 
@@ -415,7 +417,6 @@ static void a_cancel_at_a_call_counts(void **state)
 
 static bool at_once(const struct agent_turn *t)
 {
-	(void)t;
 	return true;
 }
 
@@ -424,7 +425,7 @@ static bool was_asked(const struct agent_turn *t)
 	return t->fetch && the_fixture->n_asked > 0;
 }
 
-static void a_cancel_works_at_every_point(void **state)
+TEST(a_cancel_works_at_every_point)
 {
 	static bool (*const points[])(const struct agent_turn *t) = {at_once, was_asked,
 								     is_pausing};
@@ -454,7 +455,7 @@ static void a_cancel_works_at_every_point(void **state)
 	assert_int_equal(f->end.outcome, AGENT_CANCELLED);
 }
 
-static void an_agent_that_goes_takes_its_turns_along(void **state)
+TEST(an_agent_that_goes_takes_its_turns_along)
 {
 	struct fixture *f = *state;
 
@@ -522,7 +523,7 @@ static void ask_many(struct fixture *f, struct many *many)
 		assert_string_equal(many[i].text, "good");
 }
 
-static void many_may_stream_at_once(void **state)
+TEST(many_may_stream_at_once)
 {
 	static struct many many[MANY];
 	struct fixture *f = *state;
@@ -532,7 +533,7 @@ static void many_may_stream_at_once(void **state)
 	ask_many(f, many);
 }
 
-static void more_than_the_connections_wait_their_turn(void **state)
+TEST(more_than_the_connections_wait_their_turn)
 {
 	static struct many many[MANY];
 	struct fixture *f = *state;
@@ -552,7 +553,7 @@ static bool has_begun(const struct agent_turn *t)
 }
 
 /* While an answer streams, its request is not kept. */
-static void a_stream_holds_little(void **state)
+TEST(a_stream_holds_little)
 {
 	static char large[300000];
 	const struct message message = {.role = MESSAGE_USER, .text = {large, sizeof(large)}};
@@ -571,38 +572,4 @@ static void a_stream_holds_little(void **state)
 	cancel_now(f);
 	run(f);
 	assert_int_equal(f->end.outcome, AGENT_CANCELLED);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_may_pass_is_tried_again),
-		TEST(what_will_not_pass_is_not_tried_again),
-		TEST(tries_come_to_an_end),
-		TEST(a_connection_that_closes_is_tried_again),
-		TEST(after_the_first_byte_nothing_is_tried_again),
-		TEST(nobody_there_is_said_so),
-		TEST(retry_after_is_heeded_up_to_a_minute),
-		TEST(an_error_is_shown_as_far_as_it_is_for_people),
-		TEST(silence_has_a_limit),
-		TEST(an_answer_has_a_limit_in_all),
-		TEST(a_connection_has_a_limit_of_its_own),
-		TEST(garbage_is_named),
-		TEST(anthropics_garbage_is_named_too),
-		TEST(an_empty_answer_is_a_failure),
-		TEST(a_line_of_ten_megabytes_is_refused),
-		TEST(calls_have_limits),
-		TEST(a_cancel_in_the_middle_keeps_the_text),
-		TEST(a_cancel_of_a_whole_answer_counts),
-		TEST(a_cancel_at_a_call_counts),
-		TEST(a_cancel_works_at_every_point),
-		TEST(an_agent_that_goes_takes_its_turns_along),
-		TEST(many_may_stream_at_once),
-		TEST(more_than_the_connections_wait_their_turn),
-		TEST(a_stream_holds_little),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

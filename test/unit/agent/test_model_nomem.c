@@ -63,7 +63,7 @@ static void fail_each(struct fixture *f, new_fn make, bool all_after)
 	}
 }
 
-static void every_allocation_may_fail(void **state)
+TEST_WITH(every_allocation_may_fail, setup, teardown)
 {
 	struct fixture *f = *state;
 
@@ -77,13 +77,4 @@ static void every_allocation_may_fail(void **state)
 	script(f, (struct step) {.body = anthropic_answer, .piece = 50});
 	fail_each(f, anthropic_new, false);
 	fail_each(f, anthropic_new, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(every_allocation_may_fail, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

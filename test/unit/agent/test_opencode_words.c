@@ -20,7 +20,6 @@ static void on_asked(void *arg, const struct agent_server_ask *ask)
 {
 	struct json j = json_writer(&told);
 
-	(void)arg;
 	add(ask->is_question ? "question " : "permission ", ask->id);
 	add("in ", ask->session);
 	add("at ", ask->folder);
@@ -34,19 +33,16 @@ static void on_asked(void *arg, const struct agent_server_ask *ask)
 
 static void on_answered(void *arg, struct text id)
 {
-	(void)arg;
 	add("answered ", id);
 }
 
 static void on_idle(void *arg, struct text session)
 {
-	(void)arg;
 	add("idle ", session);
 }
 
 static void on_noted(void *arg, const struct agent_server_note *n)
 {
-	(void)arg;
 	add("note ", n->what);
 	add("", n->session);
 	add("", n->tool);
@@ -82,9 +78,8 @@ static void expect(const char *text, const char *want)
 	assert_int_equal(skipped, 0);
 }
 
-static void events_are_told(void **state)
+TEST(events_are_told)
 {
-	(void)state;
 	expect(FROM("permission.asked",
 		    "{\"id\":\"per_1\",\"sessionID\":\"s\",\"permission\":\"bash\",\"patterns\":"
 		    "[\"ls\"],\"metadata\":{\"command\":\"ls -l\",\"Patterns\":\"not mine\"}}"),
@@ -102,7 +97,7 @@ static void events_are_told(void **state)
 	expect(FROM("anything.else", "{\"id\":\"per_1\"}"), "");
 }
 
-static void what_cannot_be_shown_is_counted(void **state)
+TEST(what_cannot_be_shown_is_counted)
 {
 	static const char *const texts[] = {
 		FROM("permission.asked", "null"),
@@ -114,7 +109,6 @@ static void what_cannot_be_shown_is_counted(void **state)
 	};
 	unsigned skipped;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(read_one(texts[i], &skipped), 0);
 		assert_int_equal(skipped, 1);
@@ -122,11 +116,10 @@ static void what_cannot_be_shown_is_counted(void **state)
 	}
 }
 
-static void what_is_no_event_is_refused(void **state)
+TEST(what_is_no_event_is_refused)
 {
 	unsigned skipped;
 
-	(void)state;
 	assert_int_equal(read_one("{", &skipped), REFUSE_PARSE);
 	assert_int_equal(read_one("[]", &skipped), REFUSE_PARSE);
 	assert_int_equal(read_one("{\"payload\":{\"type\":1}}", &skipped), REFUSE_PARSE);
@@ -147,12 +140,11 @@ static void expect_reply(const struct agent_server_reply *reply, const char *pat
 	buf_done(&what);
 }
 
-static void replies_are_written(void **state)
+TEST(replies_are_written)
 {
 	struct agent_server_reply reply = {
 		.id = TEXT("per_1"), .folder = TEXT("/a b/\xc3\xb6?#&"), .message = TEXT("why")};
 
-	(void)state;
 	expect_reply(&reply, "/permission/per_1/reply?directory=/a%20b/%C3%B6%3F%23%26",
 		     "{\"reply\":\"reject\",\"message\":\"why\"}");
 	reply.allow = true;
@@ -171,7 +163,7 @@ static void replies_are_written(void **state)
 		     "{\"answers\":[[\"one, two\"],[\"a\",\"b\",\"c\"],[\"a, b\",\"c\"]]}");
 }
 
-static void only_loopback_goes_without_tls(void **state)
+TEST(only_loopback_goes_without_tls)
 {
 	static const char *const good[] = {"http://127.0.0.1:4096", "http://127.9.9.9/x",
 					   "http://localhost", "http://[::1]:1/",
@@ -192,7 +184,6 @@ static void only_loopback_goes_without_tls(void **state)
 					  "http://127.0.0.1/a b"};
 	struct why why;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_int_equal(agent_server_check_url(good[i], &why), 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -201,20 +192,8 @@ static void only_loopback_goes_without_tls(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	buf_done(&told);
 	return 0;
 }
 
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_are_told),
-		cmocka_unit_test(what_cannot_be_shown_is_counted),
-		cmocka_unit_test(what_is_no_event_is_refused),
-		cmocka_unit_test(replies_are_written),
-		cmocka_unit_test(only_loopback_goes_without_tls),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, end);
-}
+GROUP_FIXTURE(NULL, end);

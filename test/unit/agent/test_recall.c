@@ -96,6 +96,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static void say(struct fixture *f, enum message_role role, const char *text)
 {
 	assert_true(f->ask.n_messages < MESSAGES_MAX);
@@ -147,7 +149,7 @@ static const char *ask(struct fixture *f, const char *question)
 
 /* ---- what it quotes ---- */
 
-static void the_name_comes_back(void **state)
+TEST(the_name_comes_back)
 {
 	struct fixture *f = *state;
 
@@ -157,7 +159,7 @@ static void the_name_comes_back(void **state)
 			    "You said (message 1): \"My name is Alice\"");
 }
 
-static void the_name_comes_back_after_much_else(void **state)
+TEST(the_name_comes_back_after_much_else)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -177,7 +179,7 @@ static void the_name_comes_back_after_much_else(void **state)
 	LACKS(text, "kestrel");
 }
 
-static void questions_asked_before_are_not_quoted(void **state)
+TEST(questions_asked_before_are_not_quoted)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -194,7 +196,7 @@ static void questions_asked_before_are_not_quoted(void **state)
 	assert_string_equal(text, "You said (message 5): \"My name is Alice.\"");
 }
 
-static void memory_is_quoted_with_its_origin(void **state)
+TEST(memory_is_quoted_with_its_origin)
 {
 	struct fixture *f = *state;
 
@@ -204,7 +206,7 @@ static void memory_is_quoted_with_its_origin(void **state)
 			    "From memory, learnt 2026-03-01 (ash): \"Alice prefers oolong.\"");
 }
 
-static void tool_results_are_quoted_as_such(void **state)
+TEST(tool_results_are_quoted_as_such)
 {
 	struct fixture *f = *state;
 
@@ -214,7 +216,7 @@ static void tool_results_are_quoted_as_such(void **state)
 			    "A tool answered (message 2): \"Temperature: 21 degrees in Porto\"");
 }
 
-static void what_precedes_a_question_in_its_message_counts(void **state)
+TEST(what_precedes_a_question_in_its_message_counts)
 {
 	struct fixture *f = *state;
 
@@ -222,7 +224,7 @@ static void what_precedes_a_question_in_its_message_counts(void **state)
 			    "You said (message 1): \"The code is 1234.\"");
 }
 
-static void a_sentence_said_twice_is_quoted_once(void **state)
+TEST(a_sentence_said_twice_is_quoted_once)
 {
 	struct fixture *f = *state;
 
@@ -232,7 +234,7 @@ static void a_sentence_said_twice_is_quoted_once(void **state)
 			    "You said (message 2): \"my name is Alice\"");
 }
 
-static void at_most_three_are_quoted(void **state)
+TEST(at_most_three_are_quoted)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -248,7 +250,7 @@ static void at_most_three_are_quoted(void **state)
 	assert_int_equal(n, 3);
 }
 
-static void a_statement_is_acknowledged(void **state)
+TEST(a_statement_is_acknowledged)
 {
 	struct fixture *f = *state;
 	const char *text = ask(f, "My name is Alice");
@@ -262,7 +264,7 @@ static void a_statement_is_acknowledged(void **state)
 	assert_memory_equal(text, "Hello.", 6);
 }
 
-static void the_first_answer_says_what_it_is(void **state)
+TEST(the_first_answer_says_what_it_is)
 {
 	struct fixture *f = *state;
 	const char *text;
@@ -280,7 +282,7 @@ static void the_first_answer_says_what_it_is(void **state)
 	LACKS(ask(f, "What is my name?"), "responder");
 }
 
-static void finding_nothing_it_says_so_and_what_it_is(void **state)
+TEST(finding_nothing_it_says_so_and_what_it_is)
 {
 	struct fixture *f = *state;
 	const char *text = ask(f, "Write a long essay about the history of computing");
@@ -292,7 +294,7 @@ static void finding_nothing_it_says_so_and_what_it_is(void **state)
 	assert_true(f->n_pieces > 50);
 }
 
-static void the_same_conversation_gets_the_same_answer(void **state)
+TEST(the_same_conversation_gets_the_same_answer)
 {
 	struct fixture *f = *state;
 	char *before;
@@ -304,7 +306,7 @@ static void the_same_conversation_gets_the_same_answer(void **state)
 	free(before);
 }
 
-static void odd_messages_do_no_harm(void **state)
+TEST(odd_messages_do_no_harm)
 {
 	struct fixture *f = *state;
 	char *stops = malloc(300000);
@@ -350,7 +352,7 @@ static void on_other(void *arg)
 		wake_free(o->wake);
 }
 
-static void words_come_one_by_one_and_others_have_their_turn(void **state)
+TEST(words_come_one_by_one_and_others_have_their_turn)
 {
 	struct fixture *f = *state;
 	struct other o = {.f = f};
@@ -366,7 +368,7 @@ static void words_come_one_by_one_and_others_have_their_turn(void **state)
 	assert_true(f->n_turns >= f->n_pieces);
 }
 
-static void a_delay_streams_all_the_same(void **state)
+TEST(a_delay_streams_all_the_same)
 {
 	struct fixture *f = *state;
 	char *quick;
@@ -379,7 +381,7 @@ static void a_delay_streams_all_the_same(void **state)
 	free(quick);
 }
 
-static void a_cancel_ends_the_words(void **state)
+TEST(a_cancel_ends_the_words)
 {
 	struct fixture *f = *state;
 
@@ -402,7 +404,7 @@ static void a_cancel_ends_the_words(void **state)
 	}
 }
 
-static void a_cancel_does_not_wait_for_the_delay(void **state)
+TEST(a_cancel_does_not_wait_for_the_delay)
 {
 	struct fixture *f = *state;
 
@@ -414,7 +416,7 @@ static void a_cancel_does_not_wait_for_the_delay(void **state)
 	assert_int_equal(f->end.outcome, AGENT_CANCELLED);
 }
 
-static void freeing_the_agent_ends_turns_silently(void **state)
+TEST(freeing_the_agent_ends_turns_silently)
 {
 	struct fixture *f = *state;
 
@@ -426,7 +428,7 @@ static void freeing_the_agent_ends_turns_silently(void **state)
 	assert_int_equal(f->n_ends, 0);
 }
 
-static void what_was_prepared_is_streamed(void **state)
+TEST(what_was_prepared_is_streamed)
 {
 	struct fixture *f = *state;
 	struct arena arena;
@@ -453,7 +455,7 @@ static void on_health(void *arg, const struct agent_health *health)
 	snprintf(f->health_text, sizeof(f->health_text), "%s", health->text);
 }
 
-static void a_probe_is_answered_later(void **state)
+TEST(a_probe_is_answered_later)
 {
 	struct fixture *f = *state;
 
@@ -487,9 +489,8 @@ static void expect_sentences(const char *text, const char *const *want)
 
 #define SENTENCES(text, ...) expect_sentences(text, (const char *const[]) {__VA_ARGS__, NULL})
 
-static void sentences_end_where_people_end_them(void **state)
+TEST_WITH(sentences_end_where_people_end_them, NULL, NULL)
 {
-	(void)state;
 	SENTENCES("One. Two! Three? Four", "One.", "Two!", "Three?", "Four");
 	SENTENCES("First line\nsecond line\r\n\n  third ", "First line", "second line", "third");
 	SENTENCES("He said \"no.\" Then he left.", "He said \"no.\"", "Then he left.");
@@ -497,9 +498,8 @@ static void sentences_end_where_people_end_them(void **state)
 	SENTENCES("猫です。犬です！", "猫です。", "犬です！");
 }
 
-static void stops_inside_sentences_are_none(void **state)
+TEST_WITH(stops_inside_sentences_are_none, NULL, NULL)
 {
-	(void)state;
 	SENTENCES("Pi is 3.14159, roughly. Yes.", "Pi is 3.14159, roughly.", "Yes.");
 	SENTENCES("See http://a.example/b.html?c=d. Then go.", "See http://a.example/b.html?c=d.",
 		  "Then go.");
@@ -509,7 +509,7 @@ static void stops_inside_sentences_are_none(void **state)
 	SENTENCES("It is I. You know.", "It is I.", "You know.");
 }
 
-static void long_sentences_are_cut_between_words(void **state)
+TEST_WITH(long_sentences_are_cut_between_words, NULL, NULL)
 {
 	char text[2001];
 	struct text rest = {text, 2000};
@@ -517,7 +517,6 @@ static void long_sentences_are_cut_between_words(void **state)
 	size_t total = 0;
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2000; i++)
 		text[i] = i % 10 == 9 ? ' ' : 'x';
 	while (sentence_next(&rest, &s)) {
@@ -535,7 +534,7 @@ static void long_sentences_are_cut_between_words(void **state)
 		assert_int_equal(s.len % 3, 0);
 }
 
-static void what_a_sentence_does(void **state)
+TEST_WITH(what_a_sentence_does, NULL, NULL)
 {
 	static const struct {
 		const char *text;
@@ -558,42 +557,8 @@ static void what_a_sentence_does(void **state)
 		{"...", SENTENCE_SAYS},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		if (sentence_kind(text_of(rows[i].text)) != rows[i].kind)
 			fail_msg("%s", rows[i].text);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(the_name_comes_back),
-		T(the_name_comes_back_after_much_else),
-		T(questions_asked_before_are_not_quoted),
-		T(memory_is_quoted_with_its_origin),
-		T(tool_results_are_quoted_as_such),
-		T(what_precedes_a_question_in_its_message_counts),
-		T(a_sentence_said_twice_is_quoted_once),
-		T(at_most_three_are_quoted),
-		T(a_statement_is_acknowledged),
-		T(the_first_answer_says_what_it_is),
-		T(finding_nothing_it_says_so_and_what_it_is),
-		T(the_same_conversation_gets_the_same_answer),
-		T(odd_messages_do_no_harm),
-		T(words_come_one_by_one_and_others_have_their_turn),
-		T(a_delay_streams_all_the_same),
-		T(a_cancel_ends_the_words),
-		T(a_cancel_does_not_wait_for_the_delay),
-		T(freeing_the_agent_ends_turns_silently),
-		T(what_was_prepared_is_streamed),
-		T(a_probe_is_answered_later),
-		cmocka_unit_test(sentences_end_where_people_end_them),
-		cmocka_unit_test(stops_inside_sentences_are_none),
-		cmocka_unit_test(long_sentences_are_cut_between_words),
-		cmocka_unit_test(what_a_sentence_does),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

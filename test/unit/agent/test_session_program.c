@@ -26,15 +26,14 @@ static void check_words(const struct session_program_opts *o, const char *const 
 
 #define WORDS(...) ((const char *const[]) {__VA_ARGS__, NULL})
 
-static void a_query_alone(void **state)
+TEST(a_query_alone)
 {
-	(void)state;
 	check_words(&(struct session_program_opts) {.program = "claude", .query = TEXT("Hi")},
 		    WORDS("claude", "--output-format", "stream-json", "--verbose", "--print", "--",
 			  "Hi"));
 }
 
-static void everything_in_its_order(void **state)
+TEST(everything_in_its_order)
 {
 	const struct text allowed[] = {TEXT("Bash"), TEXT("Edit(a b)")};
 	const struct text disallowed[] = {TEXT("Write")};
@@ -54,7 +53,6 @@ static void everything_in_its_order(void **state)
 		.query = TEXT("--help {prompt} $HOME"),
 	};
 
-	(void)state;
 	check_words(&o,
 		    WORDS("env", "-i", "my claude", "a b", "--resume", "id-1", "--model", "opus",
 			  "--output-format", "stream-json", "--verbose", "--mcp-config",
@@ -65,7 +63,7 @@ static void everything_in_its_order(void **state)
 }
 
 /* Whatever a client, an agent or a repository says: with a dash it is a value, and no option. */
-static void a_value_with_a_dash_is_no_option(void **state)
+TEST(a_value_with_a_dash_is_no_option)
 {
 	const struct text dash = TEXT("--settings={}");
 	const struct text list[] = {TEXT("-x"), TEXT("Bash")};
@@ -84,7 +82,6 @@ static void a_value_with_a_dash_is_no_option(void **state)
 		.query = dash,
 	};
 
-	(void)state;
 	check_words(&o,
 		    WORDS("claude", "--resume=--settings={}", "--model=--settings={}",
 			  "--output-format", "stream-json", "--verbose",
@@ -94,9 +91,8 @@ static void a_value_with_a_dash_is_no_option(void **state)
 			  "--settings={}"));
 }
 
-static void what_is_empty_is_left_out(void **state)
+TEST(what_is_empty_is_left_out)
 {
-	(void)state;
 	check_words(&(struct session_program_opts) {.program = "claude",
 						    .resume = TEXT(""),
 						    .model = TEXT(""),
@@ -107,13 +103,12 @@ static void what_is_empty_is_left_out(void **state)
 			  ""));
 }
 
-static void a_query_that_no_argument_can_hold_is_input(void **state)
+TEST(a_query_that_no_argument_can_hold_is_input)
 {
 	static char big[COMMAND_WORD_MAX];
 	struct session_program_opts o = {.program = "claude", .query = {big, sizeof(big)}};
 	struct session_program p = {0};
 
-	(void)state;
 	memset(big, 'q', sizeof(big));
 	assert_int_equal(session_program_make(&o, &p, NULL), 0);
 	assert_string_equal(p.argv[4], "--print");
@@ -141,7 +136,7 @@ static void check_refused(const struct session_program_opts *o, const char *fiel
 }
 
 /* Each field in turn, with a NUL in it and (but for the query) too long. */
-static void what_no_argument_can_be_is_refused_by_name(void **state)
+TEST(what_no_argument_can_be_is_refused_by_name)
 {
 	static char big[COMMAND_WORD_MAX];
 	const struct text nul = TEXT("a\0b");
@@ -159,7 +154,6 @@ static void what_no_argument_can_be_is_refused_by_name(void **state)
 		{"append_system_prompt", &o.append_system_prompt},
 	};
 
-	(void)state;
 	memset(big, 'x', sizeof(big));
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		*fields[i].text = nul;
@@ -172,7 +166,7 @@ static void what_no_argument_can_be_is_refused_by_name(void **state)
 	check_refused(&o, "query", "has a NUL byte");
 }
 
-static void lists_are_refused_alike(void **state)
+TEST(lists_are_refused_alike)
 {
 	static char half[COMMAND_WORD_MAX / 2];
 	const struct text nul[] = {TEXT("Bash"), TEXT("a\0b")};
@@ -181,7 +175,6 @@ static void lists_are_refused_alike(void **state)
 	struct session_program_opts o = {.program = "claude", .query = TEXT("Hi")};
 	struct session_program p = {0};
 
-	(void)state;
 	memset(half, 'x', sizeof(half));
 	o.n_allowed = 2;
 	o.allowed = nul;
@@ -201,12 +194,11 @@ static void lists_are_refused_alike(void **state)
 	check_refused(&o, "disallowed_tools", "is too long for an argument");
 }
 
-static void a_program_that_is_no_words_is_refused(void **state)
+TEST(a_program_that_is_no_words_is_refused)
 {
 	static const char *const programs[] = {"", "  ", "'open", "\"\" x"};
 	struct session_program p = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
 		const struct session_program_opts o = {.program = programs[i], .query = TEXT("Hi")};
 
@@ -216,7 +208,7 @@ static void a_program_that_is_no_words_is_refused(void **state)
 }
 
 /* It is looked for when asked: what comes later is found. */
-static void a_program_is_found_once_it_is_there(void **state)
+TEST(a_program_is_found_once_it_is_there)
 {
 	char dir[TEMPDIR_MAX];
 	char path[TEMPDIR_MAX + 16];
@@ -224,7 +216,6 @@ static void a_program_is_found_once_it_is_there(void **state)
 	char *before = strdup(getenv("PATH") ? getenv("PATH") : "/bin:/usr/bin");
 	FILE *f;
 
-	(void)state;
 	assert_non_null(before);
 	tempdir_make(dir);
 	snprintf(path, sizeof(path), "%s/koi agent", dir);
@@ -244,21 +235,4 @@ static void a_program_is_found_once_it_is_there(void **state)
 	assert_true(session_program_is_there("sh -c x"));
 	tempdir_remove(dir);
 	free(before);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_query_alone),
-		cmocka_unit_test(everything_in_its_order),
-		cmocka_unit_test(a_value_with_a_dash_is_no_option),
-		cmocka_unit_test(what_is_empty_is_left_out),
-		cmocka_unit_test(a_query_that_no_argument_can_hold_is_input),
-		cmocka_unit_test(what_no_argument_can_be_is_refused_by_name),
-		cmocka_unit_test(lists_are_refused_alike),
-		cmocka_unit_test(a_program_that_is_no_words_is_refused),
-		cmocka_unit_test(a_program_is_found_once_it_is_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -147,16 +147,14 @@ static void check(const char *in, size_t len, const unsigned char *sizes, size_t
 	transcript_feed_done(&f);
 }
 
-static void what_is_said_is_told(void **state)
+TEST(what_is_said_is_told)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
 		check(vectors[i].in, strlen(vectors[i].in), NULL, 0, vectors[i].out);
 }
 
-static void it_may_be_cut_anywhere(void **state)
+TEST(it_may_be_cut_anywhere)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		const char *in = vectors[i].in;
 		size_t len = strlen(in);
@@ -171,13 +169,12 @@ static void it_may_be_cut_anywhere(void **state)
 	}
 }
 
-static void lines_are_counted(void **state)
+TEST(lines_are_counted)
 {
 	static const char in[] = "x\n\n{\"type\":\"system\"}\n{\"type\":\"y\"}\n" ASSISTANT(
 		"[{\"type\":\"thinking\"}]");
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	transcript_feed_all(&f, in, sizeof(in) - 1, NULL, 0);
 	assert_int_equal(f.transcript.n_lines, 4);
@@ -217,7 +214,7 @@ static void check_said(const struct transcript_feed *f, const char *begins, size
 	assert_memory_equal(f->out.data + len - strlen(ends), ends, strlen(ends));
 }
 
-static void a_line_as_long_as_may_be_is_told_whole(void **state)
+TEST(a_line_as_long_as_may_be_is_told_whole)
 {
 	static const char head[] = "{\"type\":\"assistant\",\"message\":{\"content\":\"";
 	static const char tail[] = "\"}}";
@@ -225,7 +222,6 @@ static void a_line_as_long_as_may_be_is_told_whole(void **state)
 	static const char said[] = "text role=assistant text=";
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push(&f, head);
 	push_many(&f, "y", n);
@@ -237,11 +233,10 @@ static void a_line_as_long_as_may_be_is_told_whole(void **state)
 	transcript_feed_done(&f);
 }
 
-static void of_a_longer_line_the_beginning_is_told(void **state)
+TEST(of_a_longer_line_the_beginning_is_told)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push(&f, "{\"type\":\"assistant\",\"x\":\"");
 	push_many(&f, "y", 40U << 20);
@@ -256,13 +251,12 @@ static void of_a_longer_line_the_beginning_is_told(void **state)
 	transcript_feed_done(&f);
 }
 
-static void a_longer_line_in_one_piece_is_no_other(void **state)
+TEST(a_longer_line_in_one_piece_is_no_other)
 {
 	const size_t len = (size_t)TRANSCRIPT_LINE_MAX + 2;
 	char *in = malloc(len);
 	struct transcript_feed f;
 
-	(void)state;
 	assert_non_null(in);
 	memset(in, ' ', len);
 	memcpy(in, "{\"type\":\"system\"}", 17);
@@ -277,11 +271,10 @@ static void a_longer_line_in_one_piece_is_no_other(void **state)
 	free(in);
 }
 
-static void a_long_line_that_never_ends_is_told_at_the_end(void **state)
+TEST(a_long_line_that_never_ends_is_told_at_the_end)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push_many(&f, "z", (size_t)TRANSCRIPT_LINE_MAX + 1);
 	assert_int_equal(f.n_said, 0);
@@ -292,11 +285,10 @@ static void a_long_line_that_never_ends_is_told_at_the_end(void **state)
 }
 
 /* "ää…" from an odd byte on: the last of 65536 would be half an ä. */
-static void what_is_raw_is_cut_between_characters(void **state)
+TEST(what_is_raw_is_cut_between_characters)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	for (int longer = 0; longer < 2; longer++) {
 		size_t n = longer ? (TRANSCRIPT_LINE_MAX >> 1) + 1 : TRANSCRIPT_RAW_MAX;
 
@@ -311,11 +303,10 @@ static void what_is_raw_is_cut_between_characters(void **state)
 }
 
 /* Each byte becomes three. */
-static void garbage_is_bounded_too(void **state)
+TEST(garbage_is_bounded_too)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push_many(&f, "\xff", TRANSCRIPT_LINE_MAX);
 	push(&f, "\n");
@@ -324,11 +315,10 @@ static void garbage_is_bounded_too(void **state)
 	transcript_feed_done(&f);
 }
 
-static void an_unknown_block_is_cut_as_well(void **state)
+TEST(an_unknown_block_is_cut_as_well)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push(&f,
 	     "{\"type\":\"assistant\",\"message\":{\"content\":[{\"type\":\"thinking\",\"x\":\"");
@@ -341,11 +331,10 @@ static void an_unknown_block_is_cut_as_well(void **state)
 }
 
 /* Too deep, too many values: not for the reader, so told as it is. */
-static void a_line_beyond_the_readers_limits_is_raw(void **state)
+TEST(a_line_beyond_the_readers_limits_is_raw)
 {
 	struct transcript_feed f;
 
-	(void)state;
 	transcript_feed_init(&f);
 	push_many(&f, "[", 5000);
 	push_many(&f, "]", 5000);
@@ -364,13 +353,12 @@ static void a_line_beyond_the_readers_limits_is_raw(void **state)
 
 /* ---- who does not want more ---- */
 
-static void who_says_stop_is_told_no_more_of_these_bytes(void **state)
+TEST(who_says_stop_is_told_no_more_of_these_bytes)
 {
 	static const char in[] = ASSISTANT("[{\"type\":\"text\",\"text\":\"a\"},"
 					   "{\"type\":\"text\",\"text\":\"b\"}]") "raw\n";
 	struct transcript_feed f;
 
-	(void)state;
 	for (size_t pieces = 0; pieces < 2; pieces++) {
 		transcript_feed_init(&f);
 		f.stop_at = 1;
@@ -384,24 +372,4 @@ static void who_says_stop_is_told_no_more_of_these_bytes(void **state)
 		assert_int_equal(f.n_said, 2);
 		transcript_feed_done(&f);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_said_is_told),
-		cmocka_unit_test(it_may_be_cut_anywhere),
-		cmocka_unit_test(lines_are_counted),
-		cmocka_unit_test(a_line_as_long_as_may_be_is_told_whole),
-		cmocka_unit_test(of_a_longer_line_the_beginning_is_told),
-		cmocka_unit_test(a_longer_line_in_one_piece_is_no_other),
-		cmocka_unit_test(a_long_line_that_never_ends_is_told_at_the_end),
-		cmocka_unit_test(what_is_raw_is_cut_between_characters),
-		cmocka_unit_test(garbage_is_bounded_too),
-		cmocka_unit_test(an_unknown_block_is_cut_as_well),
-		cmocka_unit_test(a_line_beyond_the_readers_limits_is_raw),
-		cmocka_unit_test(who_says_stop_is_told_no_more_of_these_bytes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,11 +29,10 @@ static void assert_buf(const struct buf *b, const char *expected)
 
 /* ---- buf ---- */
 
-static void buf_takes_exactly_its_maximum(void **state)
+TEST(buf_takes_exactly_its_maximum)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 300);
 	for (int i = 0; i < 300; i++)
 		buf_add_char(&b, 'a');
@@ -45,11 +44,10 @@ static void buf_takes_exactly_its_maximum(void **state)
 	buf_done(&b);
 }
 
-static void buf_error_sticks_until_cleared(void **state)
+TEST(buf_error_sticks_until_cleared)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 4);
 	buf_add_str(&b, "ab");
 	buf_add_str(&b, "cde");
@@ -67,11 +65,10 @@ static void buf_error_sticks_until_cleared(void **state)
 	buf_done(&b);
 }
 
-static void buf_refuses_a_size_that_wraps(void **state)
+TEST(buf_refuses_a_size_that_wraps)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
 	buf_add_str(&b, "ab");
 	assert_int_equal(buf_reserve(&b, SIZE_MAX), -EMSGSIZE);
@@ -81,11 +78,10 @@ static void buf_refuses_a_size_that_wraps(void **state)
 	buf_done(&b);
 }
 
-static void buf_trim_gives_back_only_above_keep(void **state)
+TEST(buf_trim_gives_back_only_above_keep)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1 << 20);
 	buf_add_str(&b, "small");
 	buf_trim(&b, 4096);
@@ -101,11 +97,10 @@ static void buf_trim_gives_back_only_above_keep(void **state)
 	buf_done(&b);
 }
 
-static void buf_consume_drops_from_the_front(void **state)
+TEST(buf_consume_drops_from_the_front)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 100);
 	buf_add_str(&b, "abcdef");
 	buf_consume(&b, 0);
@@ -117,11 +112,10 @@ static void buf_consume_drops_from_the_front(void **state)
 	buf_done(&b);
 }
 
-static void buf_writes_integers_of_any_size(void **state)
+TEST(buf_writes_integers_of_any_size)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 1000);
 	buf_add_int(&b, INT64_MIN);
 	buf_add_char(&b, ' ');
@@ -136,11 +130,10 @@ static void buf_writes_integers_of_any_size(void **state)
 	buf_done(&b);
 }
 
-static void buf_printf_appends(void **state)
+TEST(buf_printf_appends)
 {
 	struct buf b;
 
-	(void)state;
 	buf_init(&b, 2000);
 	buf_add_str(&b, "x");
 	buf_printf(&b, "%s=%d", "y", 3);
@@ -155,12 +148,11 @@ static void buf_printf_appends(void **state)
 
 /* ---- arena ---- */
 
-static void arena_pieces_are_aligned_and_apart(void **state)
+TEST(arena_pieces_are_aligned_and_apart)
 {
 	struct arena a;
 	unsigned char *piece[200];
 
-	(void)state;
 	arena_init(&a, 1 << 20);
 	for (unsigned i = 0; i < 200; i++) {
 		piece[i] = arena_alloc(&a, i + 1);
@@ -175,12 +167,11 @@ static void arena_pieces_are_aligned_and_apart(void **state)
 	arena_done(&a);
 }
 
-static void arena_gives_no_more_than_its_maximum(void **state)
+TEST(arena_gives_no_more_than_its_maximum)
 {
 	struct arena a;
 	size_t got = 0;
 
-	(void)state;
 	arena_init(&a, 100000);
 	while (arena_alloc(&a, 16))
 		got += 16;
@@ -191,11 +182,10 @@ static void arena_gives_no_more_than_its_maximum(void **state)
 	arena_done(&a);
 }
 
-static void arena_smaller_than_a_block_still_gives(void **state)
+TEST(arena_smaller_than_a_block_still_gives)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 100);
 	assert_non_null(arena_alloc(&a, 50));
 	assert_null(arena_alloc(&a, 100));
@@ -203,11 +193,10 @@ static void arena_smaller_than_a_block_still_gives(void **state)
 	arena_done(&a);
 }
 
-static void arena_refuses_a_size_that_wraps(void **state)
+TEST(arena_refuses_a_size_that_wraps)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, SIZE_MAX);
 	assert_null(arena_alloc(&a, SIZE_MAX));
 	assert_non_null(arena_alloc(&a, 1));
@@ -217,23 +206,21 @@ static void arena_refuses_a_size_that_wraps(void **state)
 	arena_done(&a);
 }
 
-static void arena_nothing_is_not_failure(void **state)
+TEST(arena_nothing_is_not_failure)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 4096);
 	assert_non_null(arena_alloc(&a, 0));
 	assert_string_equal(arena_copy(&a, NULL, 0), "");
 	arena_done(&a);
 }
 
-static void arena_reset_keeps_one_small_block(void **state)
+TEST(arena_reset_keeps_one_small_block)
 {
 	struct arena a;
 	void *first;
 
-	(void)state;
 	arena_init(&a, 1 << 20);
 	first = arena_alloc(&a, 100);
 	for (int i = 0; i < 100; i++)
@@ -246,11 +233,10 @@ static void arena_reset_keeps_one_small_block(void **state)
 	assert_int_equal(a.used, 0);
 }
 
-static void arena_reset_gives_a_big_block_back(void **state)
+TEST(arena_reset_gives_a_big_block_back)
 {
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 10 << 20);
 	assert_non_null(arena_alloc(&a, 5 << 20));
 	assert_true(a.used >= 5 << 20);
@@ -279,14 +265,13 @@ static bool reading_is_fatal(const char *at)
 }
 #endif
 
-static void arena_reads_past_a_piece_are_reported(void **state)
+TEST(arena_reads_past_a_piece_are_reported)
 {
 #ifdef ARENA_POISONS
 	struct arena_mark mark;
 	struct arena a;
 	char *array, *text, *later;
 
-	(void)state;
 	arena_init(&a, 1 << 20);
 	array = arena_zalloc(&a, 8 * 16);
 	text = arena_copy(&a, "abc", 3);
@@ -307,17 +292,15 @@ static void arena_reads_past_a_piece_are_reported(void **state)
 	assert_true(reading_is_fatal(text));
 	arena_done(&a);
 #else
-	(void)state;
 	skip();
 #endif
 }
 
-static void arena_copy_ends_with_nul_and_zalloc_is_clear(void **state)
+TEST(arena_copy_ends_with_nul_and_zalloc_is_clear)
 {
 	struct arena a;
 	char *p;
 
-	(void)state;
 	arena_init(&a, 1 << 16);
 	memset(arena_alloc(&a, 4000), 'x', 4000);
 	arena_reset(&a);
@@ -344,13 +327,12 @@ static int sum_of(struct list *head)
 	return sum;
 }
 
-static void list_keeps_order_and_splices(void **state)
+TEST(list_keeps_order_and_splices)
 {
 	struct member m[4] = {{.n = 1}, {.n = 2}, {.n = 3}, {.n = 4}};
 	struct list a;
 	struct list b;
 
-	(void)state;
 	list_init(&a);
 	list_init(&b);
 	assert_null(list_first(&a));
@@ -369,12 +351,11 @@ static void list_keeps_order_and_splices(void **state)
 	assert_int_equal(sum_of(&b), 1234);
 }
 
-static void list_removing_twice_is_harmless(void **state)
+TEST(list_removing_twice_is_harmless)
 {
 	struct member m[3] = {{.n = 1}, {.n = 2}, {.n = 3}};
 	struct list head;
 
-	(void)state;
 	list_init(&head);
 	for (int i = 0; i < 3; i++)
 		list_append(&head, &m[i].link);
@@ -396,9 +377,8 @@ static void assert_iso(int64_t ms, const char *expected)
 	assert_string_equal(out, expected);
 }
 
-static void clock_formats_any_time(void **state)
+TEST(clock_formats_any_time)
 {
-	(void)state;
 	assert_iso(0, "1970-01-01T00:00:00.000Z");
 	assert_iso(1, "1970-01-01T00:00:00.001Z");
 	assert_iso(-1, "1969-12-31T23:59:59.999Z");
@@ -412,22 +392,20 @@ static void clock_formats_any_time(void **state)
 	assert_iso(-62167219200000, "0000-01-01T00:00:00.000Z");
 }
 
-static void clock_stays_a_date_past_the_ends(void **state)
+TEST(clock_stays_a_date_past_the_ends)
 {
-	(void)state;
 	assert_iso(253402300800000, "9999-12-31T23:59:59.999Z");
 	assert_iso(INT64_MAX, "9999-12-31T23:59:59.999Z");
 	assert_iso(-62167219200001, "0000-01-01T00:00:00.000Z");
 	assert_iso(INT64_MIN, "0000-01-01T00:00:00.000Z");
 }
 
-static void clock_now_is_a_date(void **state)
+TEST(clock_now_is_a_date)
 {
 	char before[ISO_LEN + 1];
 	char after[ISO_LEN + 1];
 	char now[ISO_LEN + 1];
 
-	(void)state;
 	/* The cheap clock lags the exact one by a tick; a second is far more. */
 	clock_format_iso(clock_utc_ms() - 1000, before);
 	memcpy(now, clock_iso_now(), sizeof(now));
@@ -436,11 +414,10 @@ static void clock_now_is_a_date(void **state)
 	assert_true(strcmp(now, after) <= 0);
 }
 
-static void clock_steady_never_goes_back(void **state)
+TEST(clock_steady_never_goes_back)
 {
 	uint64_t last = clock_steady_ms();
 
-	(void)state;
 	for (int i = 0; i < 1000; i++) {
 		uint64_t now = clock_steady_ms();
 
@@ -489,12 +466,11 @@ static struct tail tail_of(uint64_t after, unsigned limit)
 	return t;
 }
 
-static void log_tail_keeps_the_newest_lines(void **state)
+TEST(log_tail_keeps_the_newest_lines)
 {
 	struct tail t;
 	int fd = dup(STDERR_FILENO), null = open("/dev/null", O_WRONLY);
 
-	(void)state;
 	dup2(null, STDERR_FILENO);
 	log_tail_start();
 	log_warn("first", "at=%d", 1);
@@ -520,11 +496,10 @@ static void log_tail_keeps_the_newest_lines(void **state)
 	close(null);
 }
 
-static void log_goes_to_the_sink_up_to_its_level(void **state)
+TEST(log_goes_to_the_sink_up_to_its_level)
 {
 	struct heard h = {0};
 
-	(void)state;
 	log_set_sink(hear, &h);
 	log_set_level(LOG_LEVEL_WARN);
 	log_info("too quiet", "x=%d", 1);
@@ -540,34 +515,31 @@ static void log_goes_to_the_sink_up_to_its_level(void **state)
 	log_set_sink(NULL, NULL);
 }
 
-static void log_value_cannot_start_a_line(void **state)
+TEST(log_value_cannot_start_a_line)
 {
 	struct heard h = {0};
 
-	(void)state;
 	log_set_sink(hear, &h);
 	log_info("peer said", "text=%s", "a\nb\rc\td\x1b[2J\x7f");
 	assert_string_equal(h.line, "peer said  text=a?b?c?d?[2J?");
 	log_set_sink(NULL, NULL);
 }
 
-static void log_cuts_a_long_line(void **state)
+TEST(log_cuts_a_long_line)
 {
 	struct heard h = {0};
 
-	(void)state;
 	log_set_sink(hear, &h);
 	log_info("long", "%01500d", 0);
 	assert_int_equal(strlen(h.line), 1023);
 	log_set_sink(NULL, NULL);
 }
 
-static void log_of_what_clients_cause_has_a_limit(void **state)
+TEST(log_of_what_clients_cause_has_a_limit)
 {
 	struct heard h = {0};
 	unsigned room = 0;
 
-	(void)state;
 	log_set_sink(hear, &h);
 	for (int i = 0; i < 2 * LOG_BURST; i++)
 		room += log_has_room(5000 + (uint64_t)i);
@@ -580,23 +552,21 @@ static void log_of_what_clients_cause_has_a_limit(void **state)
 	log_set_sink(NULL, NULL);
 }
 
-static void log_at_debug_has_no_limit(void **state)
+TEST(log_at_debug_has_no_limit)
 {
-	(void)state;
 	log_set_level(LOG_LEVEL_DEBUG);
 	for (int i = 0; i < 2 * LOG_BURST; i++)
 		assert_true(log_has_room(9000));
 	log_set_level(LOG_LEVEL_INFO);
 }
 
-static void log_without_sink_is_silent(void **state)
+TEST(log_without_sink_is_silent)
 {
 	struct heard h = {0};
 	int kept = dup(STDERR_FILENO);
 	int ends[2];
 	char c;
 
-	(void)state;
 	assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
 	assert_true(dup2(ends[1], STDERR_FILENO) >= 0);
 	log_set_sink(hear, &h);
@@ -640,11 +610,10 @@ static void read_stderr(bool journal, char *out, size_t size)
 	out[n] = '\0';
 }
 
-static void log_to_stderr_knows_the_journal(void **state)
+TEST(log_to_stderr_knows_the_journal)
 {
 	char line[300];
 
-	(void)state;
 	read_stderr(true, line, sizeof(line));
 	assert_string_equal(line, "<4>disk is slow  ms=7\n");
 	read_stderr(false, line, sizeof(line));
@@ -652,11 +621,10 @@ static void log_to_stderr_knows_the_journal(void **state)
 	assert_string_equal(line + ISO_LEN, " warn  disk is slow  ms=7\n");
 }
 
-static void log_levels_have_names(void **state)
+TEST(log_levels_have_names)
 {
 	enum log_level level = LOG_LEVEL_DEBUG;
 
-	(void)state;
 	assert_true(log_parse_level("err", &level));
 	assert_int_equal(level, LOG_LEVEL_ERR);
 	assert_true(log_parse_level("warn", &level));
@@ -679,7 +647,7 @@ static struct value number(const char *text)
 		.kind = VALUE_NUMBER, .text = text, .len = (uint32_t)strlen(text), .raw = text};
 }
 
-static void value_int_takes_what_fits(void **state)
+TEST(value_int_takes_what_fits)
 {
 	static const struct {
 		const char *text;
@@ -699,7 +667,6 @@ static void value_int_takes_what_fits(void **state)
 		{"1e3", false, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct value v = number(cases[i].text);
 		int64_t n = 77;
@@ -710,7 +677,7 @@ static void value_int_takes_what_fits(void **state)
 	assert_false(value_int(NULL, NULL));
 }
 
-static void value_double_takes_any_number(void **state)
+TEST(value_double_takes_any_number)
 {
 	struct value v = number("-1.5e3");
 	struct value integer = number("9007199254740993");
@@ -719,7 +686,6 @@ static void value_double_takes_any_number(void **state)
 	char digits[1200];
 	double d = 0;
 
-	(void)state;
 	assert_true(value_double(&v, &d));
 	assert_true(d == -1500.0);
 	assert_true(value_double(&integer, &d));
@@ -763,13 +729,12 @@ static void check_point(void)
 }
 
 /* German writes a comma, Pashto a point of two bytes. */
-static void doubles_ignore_the_locale(void **state)
+TEST(doubles_ignore_the_locale)
 {
 	static const char *const names[] = {"de_DE", "ps_AF"};
 	char dir[TEMPDIR_MAX];
 	unsigned n = 0;
 
-	(void)state;
 	tempdir_make(dir);
 	setenv("LOCPATH", dir, 1);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -785,14 +750,13 @@ static void doubles_ignore_the_locale(void **state)
 		skip();
 }
 
-static void value_find_takes_the_last_of_equal_names(void **state)
+TEST(value_find_takes_the_last_of_equal_names)
 {
 	static const char text[] = "{\"a\":1,\"b\":null,\"a\":2}";
 	struct value *root = NULL;
 	struct arena a;
 	int64_t n = 0;
 
-	(void)state;
 	arena_init(&a, 1 << 16);
 	assert_int_equal(json_read(&a, text, sizeof(text) - 1, &json_default_limits, &root, NULL),
 			 0);
@@ -807,7 +771,7 @@ static void value_find_takes_the_last_of_equal_names(void **state)
 	arena_done(&a);
 }
 
-static void value_follows_its_message(void **state)
+TEST(value_follows_its_message)
 {
 	static const char text[] = "{\"key\":[\"plain\",\"esc\\n\",12,{\"x\":true}]}";
 	char *from = malloc(sizeof(text));
@@ -817,7 +781,6 @@ static void value_follows_its_message(void **state)
 	struct buf out;
 	struct json j;
 
-	(void)state;
 	assert_non_null(from);
 	assert_non_null(to);
 	memcpy(from, text, sizeof(text));
@@ -840,11 +803,10 @@ static void value_follows_its_message(void **state)
 
 /* ---- why ---- */
 
-static void refuse_fills_and_returns_the_code(void **state)
+TEST(refuse_fills_and_returns_the_code)
 {
 	struct why why;
 
-	(void)state;
 	memset(&why, 'x', sizeof(why));
 	assert_int_equal(refuse(&why, REFUSE_CONFLICT, "task %d is taken", 7), REFUSE_CONFLICT);
 	assert_int_equal(why.code, REFUSE_CONFLICT);
@@ -856,12 +818,11 @@ static void refuse_fills_and_returns_the_code(void **state)
 	assert_string_equal(why.field, "limit");
 }
 
-static void refuse_cuts_between_characters(void **state)
+TEST(refuse_cuts_between_characters)
 {
 	struct why why;
 	char words[sizeof(why.text) + 145];
 
-	(void)state;
 	for (size_t shift = 0; shift < 4; shift++) {
 		memset(words, 'x', shift);
 		for (size_t i = shift; i + 4 < sizeof(words); i += 4)
@@ -872,12 +833,11 @@ static void refuse_cuts_between_characters(void **state)
 	}
 }
 
-static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
+TEST(refuse_cuts_what_is_long_and_needs_no_place)
 {
 	struct why why;
 	char name[sizeof(why.text) + 44];
 
-	(void)state;
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_int_equal(refuse_field(&why, name, "%s", name), REFUSE_PARAMS);
@@ -887,9 +847,8 @@ static void refuse_cuts_what_is_long_and_needs_no_place(void **state)
 	assert_int_equal(refuse_field(NULL, "f", "%s", name), REFUSE_PARAMS);
 }
 
-static void secrets_are_equal_only_byte_by_byte_and_in_length(void **state)
+TEST(secrets_are_equal_only_byte_by_byte_and_in_length)
 {
-	(void)state;
 	assert_true(text_equal_secret(TEXT("abc"), TEXT("abc")));
 	assert_true(text_equal_secret((struct text) {0}, TEXT("")));
 	assert_false(text_equal_secret(TEXT("abd"), TEXT("abc")));
@@ -911,13 +870,12 @@ static void read_back(const char *path, mode_t mode, const char *want)
 	assert_int_equal(st.st_mode & 07777, mode);
 }
 
-static void file_replace_is_all_or_nothing(void **state)
+TEST(file_replace_is_all_or_nothing)
 {
 	char folder[TEMPDIR_MAX];
 	char path[64], under[80];
 	mode_t mask = umask(0077);
 
-	(void)state;
 	tempdir_make(folder);
 	snprintf(path, sizeof(path), "%s/file", folder);
 	assert_int_equal(file_replace(path, 0644, "one", 3), 0);
@@ -936,60 +894,10 @@ static void file_replace_is_all_or_nothing(void **state)
 }
 
 /* Of stored ones, too: who started a process is found by them after an update. */
-static void hashes_of_texts_stay_as_they_are(void **state)
+TEST(hashes_of_texts_stay_as_they_are)
 {
 	assert_true(text_hash(TEXT_HASH, TEXT("")) == UINT64_C(0xcbf29ce484222325));
 	assert_true(text_hash(TEXT_HASH, TEXT("foobar")) == UINT64_C(0x85944171f73967e8));
 	assert_true(text_hash(text_hash(TEXT_HASH, TEXT("foo")), TEXT("bar")) ==
 		    UINT64_C(0x85944171f73967e8));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hashes_of_texts_stay_as_they_are),
-		cmocka_unit_test(buf_takes_exactly_its_maximum),
-		cmocka_unit_test(buf_error_sticks_until_cleared),
-		cmocka_unit_test(buf_refuses_a_size_that_wraps),
-		cmocka_unit_test(buf_trim_gives_back_only_above_keep),
-		cmocka_unit_test(buf_consume_drops_from_the_front),
-		cmocka_unit_test(buf_writes_integers_of_any_size),
-		cmocka_unit_test(buf_printf_appends),
-		cmocka_unit_test(arena_pieces_are_aligned_and_apart),
-		cmocka_unit_test(arena_gives_no_more_than_its_maximum),
-		cmocka_unit_test(arena_smaller_than_a_block_still_gives),
-		cmocka_unit_test(arena_refuses_a_size_that_wraps),
-		cmocka_unit_test(arena_nothing_is_not_failure),
-		cmocka_unit_test(arena_reset_keeps_one_small_block),
-		cmocka_unit_test(arena_reset_gives_a_big_block_back),
-		cmocka_unit_test(arena_reads_past_a_piece_are_reported),
-		cmocka_unit_test(arena_copy_ends_with_nul_and_zalloc_is_clear),
-		cmocka_unit_test(list_keeps_order_and_splices),
-		cmocka_unit_test(list_removing_twice_is_harmless),
-		cmocka_unit_test(clock_formats_any_time),
-		cmocka_unit_test(clock_stays_a_date_past_the_ends),
-		cmocka_unit_test(clock_now_is_a_date),
-		cmocka_unit_test(clock_steady_never_goes_back),
-		cmocka_unit_test(log_without_sink_is_silent),
-		cmocka_unit_test(log_tail_keeps_the_newest_lines),
-		cmocka_unit_test(log_goes_to_the_sink_up_to_its_level),
-		cmocka_unit_test(log_value_cannot_start_a_line),
-		cmocka_unit_test(log_cuts_a_long_line),
-		cmocka_unit_test(log_of_what_clients_cause_has_a_limit),
-		cmocka_unit_test(log_at_debug_has_no_limit),
-		cmocka_unit_test(log_to_stderr_knows_the_journal),
-		cmocka_unit_test(log_levels_have_names),
-		cmocka_unit_test(value_int_takes_what_fits),
-		cmocka_unit_test(value_double_takes_any_number),
-		cmocka_unit_test(doubles_ignore_the_locale),
-		cmocka_unit_test(value_find_takes_the_last_of_equal_names),
-		cmocka_unit_test(value_follows_its_message),
-		cmocka_unit_test(refuse_fills_and_returns_the_code),
-		cmocka_unit_test(refuse_cuts_what_is_long_and_needs_no_place),
-		cmocka_unit_test(refuse_cuts_between_characters),
-		cmocka_unit_test(secrets_are_equal_only_byte_by_byte_and_in_length),
-		cmocka_unit_test(file_replace_is_all_or_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

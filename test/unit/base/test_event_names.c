@@ -120,23 +120,20 @@ static void assert_shown(const char *type, const char *stored, const char *shown
 
 enum { N_CASES = sizeof(cases) / sizeof(cases[0]) };
 
-static void stored_names_are_shown_as_clients_know_them(void **state)
+TEST(stored_names_are_shown_as_clients_know_them)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_CASES; i++)
 		assert_shown(cases[i].type, cases[i].stored, cases[i].shown, false);
 }
 
-static void a_tree_has_the_same_names(void **state)
+TEST(a_tree_has_the_same_names)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_CASES; i++)
 		assert_shown(cases[i].type, cases[i].stored, cases[i].shown, true);
 }
 
-static void what_earlier_versions_stored_is_shown_as_it_is(void **state)
+TEST(what_earlier_versions_stored_is_shown_as_it_is)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_CASES; i++) {
 		assert_shown(cases[i].type, cases[i].shown, cases[i].shown, false);
 		assert_shown(cases[i].type, cases[i].shown, cases[i].shown, true);
@@ -144,9 +141,8 @@ static void what_earlier_versions_stored_is_shown_as_it_is(void **state)
 }
 
 /* Cut anywhere, it ends; what is no object has no members. */
-static void what_is_not_whole_ends(void **state)
+TEST(what_is_not_whole_ends)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_CASES; i++) {
 		struct event e = {.type = text_of(cases[i].type)};
 		CLEANUP(buf_donep) struct buf packed;
@@ -166,16 +162,4 @@ static void what_is_not_whole_ends(void **state)
 		}
 		arena_done(&a);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(stored_names_are_shown_as_clients_know_them),
-		cmocka_unit_test(a_tree_has_the_same_names),
-		cmocka_unit_test(what_earlier_versions_stored_is_shown_as_it_is),
-		cmocka_unit_test(what_is_not_whole_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,21 +11,15 @@
 /* Replaces that of the C library, as if the file system did not support its flags. */
 int renameat2(int from_at, const char *from, int to_at, const char *to, unsigned flags)
 {
-	(void)from_at;
-	(void)from;
-	(void)to_at;
-	(void)to;
-	(void)flags;
 	errno = EINVAL;
 	return -1;
 }
 
-static void rename_replaces_nothing_without_support_of_the_file_system(void **state)
+TEST(rename_replaces_nothing_without_support_of_the_file_system)
 {
 	char folder[] = "/tmp/koine-test-XXXXXX";
 	int at;
 
-	(void)state;
 	assert_non_null(mkdtemp(folder));
 	at = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	close(openat(at, "a", O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
@@ -38,13 +32,4 @@ static void rename_replaces_nothing_without_support_of_the_file_system(void **st
 	assert_int_equal(unlinkat(at, "b", 0), 0);
 	close(at);
 	assert_int_equal(rmdir(folder), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rename_replaces_nothing_without_support_of_the_file_system),
-	};
-
-	return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

@@ -5,11 +5,10 @@
 
 /* ---- histograms ---- */
 
-static void a_value_on_a_bound_is_below_it(void **state)
+TEST(a_value_on_a_bound_is_below_it)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	histogram_add(&h, &histogram_times, 1, 0);
 	histogram_add(&h, &histogram_times, 1, 1000);
 	histogram_add(&h, &histogram_times, 1, 1001);
@@ -23,23 +22,21 @@ static void a_value_on_a_bound_is_below_it(void **state)
 	assert_int_equal(histogram_count(&h), 6);
 }
 
-static void several_that_took_a_time_together_share_it(void **state)
+TEST(several_that_took_a_time_together_share_it)
 {
 	struct histogram h = {0};
 
-	(void)state;
 	/* 2.5 µs each. */
 	histogram_add(&h, &histogram_times, 4, 10000);
 	assert_int_equal(h.n[1], 4);
 	assert_int_equal(h.sum, 10000);
 }
 
-static void scales_grow(void **state)
+TEST(scales_grow)
 {
 	const struct histogram_scale *scales[] = {&histogram_times, &histogram_waits,
 						  &histogram_sizes};
 
-	(void)state;
 	for (unsigned s = 0; s < 3; s++) {
 		assert_true(scales[s]->n > 0 && scales[s]->n <= HISTOGRAM_BOUNDS_MAX);
 		for (unsigned i = 1; i < scales[s]->n; i++)
@@ -52,12 +49,11 @@ static void scales_grow(void **state)
 	}
 }
 
-static void a_shared_one_reads_as_it_was_added(void **state)
+TEST(a_shared_one_reads_as_it_was_added)
 {
 	struct shared_histogram s = {0};
 	struct histogram h;
 
-	(void)state;
 	shared_histogram_add(&s, &histogram_sizes, 1);
 	shared_histogram_add(&s, &histogram_sizes, 3);
 	shared_histogram_add(&s, &histogram_sizes, 5000);
@@ -70,14 +66,13 @@ static void a_shared_one_reads_as_it_was_added(void **state)
 
 /* ---- what agents used ---- */
 
-static void agents_are_counted_by_name(void **state)
+TEST(agents_are_counted_by_name)
 {
 	const struct spent one = {.input = 10, .output = 2, .cache_read = -1, .micro_usd = 5};
 	const struct spent bad = {
 		.input = -1, .output = -1, .micro_usd = -1, .outcome = SPEND_FAILED};
 	struct spend s = {0};
 
-	(void)state;
 	spend_add(&s, TEXT("a"), &one);
 	spend_add(&s, TEXT("b"), &one);
 	spend_add(&s, TEXT("a"), &one);
@@ -93,13 +88,12 @@ static void agents_are_counted_by_name(void **state)
 	spend_done(&s);
 }
 
-static void too_many_agents_are_one(void **state)
+TEST(too_many_agents_are_one)
 {
 	const struct spent one = {.input = 1};
 	struct spend s = {0};
 	char name[200];
 
-	(void)state;
 	for (int i = 0; i < SPEND_MAX + 7; i++) {
 		snprintf(name, sizeof(name), "agent-%d", i);
 		spend_add(&s, text_of(name), &one);
@@ -115,13 +109,12 @@ static void too_many_agents_are_one(void **state)
 	spend_done(&s);
 }
 
-static void a_long_name_is_cut_and_found_again(void **state)
+TEST(a_long_name_is_cut_and_found_again)
 {
 	const struct spent one = {.input = 1};
 	struct spend s = {0};
 	char name[200];
 
-	(void)state;
 	memset(name, 'x', sizeof(name));
 	spend_add(&s, (struct text) {name, sizeof(name)}, &one);
 	spend_add(&s, (struct text) {name, sizeof(name)}, &one);
@@ -137,7 +130,6 @@ static void collect_hostile(const void *from, const struct metric_family *f, str
 {
 	const struct text labels[] = {TEXT("a\"} 7\nkoine_fake 9\\n"), TEXT("")};
 
-	(void)from;
 	metric_value(s, f, labels, 3);
 }
 
@@ -146,7 +138,6 @@ static void collect_times(const void *from, const struct metric_family *f, struc
 	struct histogram h = {0};
 	const struct text label = TEXT("x");
 
-	(void)from;
 	histogram_add(&h, f->scale, 1, 1500);
 	histogram_add(&h, f->scale, 1, 999);
 	histogram_add(&h, f->scale, 1, 2000000);
@@ -171,14 +162,13 @@ static char *written(enum metric_format format, const struct metric_family *f, i
 	return out.data;
 }
 
-static void label_values_cannot_leave_their_quotes(void **state)
+TEST(label_values_cannot_leave_their_quotes)
 {
 	const struct metric_family f = {"koine_x",      METRIC_COUNTER,
 					NULL,           "A \\ and\na line.",
 					{"one", "two"}, .collect = collect_hostile};
 	char *text = written(METRIC_PROMETHEUS, &f, 0);
 
-	(void)state;
 	assert_string_equal(text,
 			    "# HELP koine_x_total A \\\\ and\\na line.\n"
 			    "# TYPE koine_x_total counter\n"
@@ -192,14 +182,13 @@ static void label_values_cannot_leave_their_quotes(void **state)
 	free(text);
 }
 
-static void buckets_add_up(void **state)
+TEST(buckets_add_up)
 {
 	const struct metric_family f = {
 		"koine_y_seconds", METRIC_HISTOGRAM, "seconds", "Y.", {"l"}, &small,
 		1000000,           collect_times};
 	char *text = written(METRIC_OPENMETRICS, &f, 0);
 
-	(void)state;
 	assert_string_equal(text, "# HELP koine_y_seconds Y.\n"
 				  "# TYPE koine_y_seconds histogram\n"
 				  "# UNIT koine_y_seconds seconds\n"
@@ -217,7 +206,7 @@ static void buckets_add_up(void **state)
 	free(text);
 }
 
-static void numbers_are_exact(void **state)
+TEST(numbers_are_exact)
 {
 	static const struct {
 		int64_t value;
@@ -234,7 +223,6 @@ static void numbers_are_exact(void **state)
 		{3000, 1000, " 3\n"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct metric_family f = {
 			"koine_z", METRIC_GAUGE,        NULL,
@@ -246,7 +234,7 @@ static void numbers_are_exact(void **state)
 	}
 }
 
-static void the_form_is_the_one_that_was_asked_for(void **state)
+TEST(the_form_is_the_one_that_was_asked_for)
 {
 	static const struct {
 		const char *accept;
@@ -270,26 +258,6 @@ static void the_form_is_the_one_that_was_asked_for(void **state)
 		{",;,", METRIC_PROMETHEUS},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(metric_format_wanted(text_of(cases[i].accept)), cases[i].wanted);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_value_on_a_bound_is_below_it),
-		cmocka_unit_test(several_that_took_a_time_together_share_it),
-		cmocka_unit_test(scales_grow),
-		cmocka_unit_test(a_shared_one_reads_as_it_was_added),
-		cmocka_unit_test(agents_are_counted_by_name),
-		cmocka_unit_test(too_many_agents_are_one),
-		cmocka_unit_test(a_long_name_is_cut_and_found_again),
-		cmocka_unit_test(label_values_cannot_leave_their_quotes),
-		cmocka_unit_test(buckets_add_up),
-		cmocka_unit_test(numbers_are_exact),
-		cmocka_unit_test(the_form_is_the_one_that_was_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,6 +34,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static void assert_bytes(const struct buf *b, const char *want, size_t len)
 {
 	assert_int_equal(b->err, 0);
@@ -60,7 +62,7 @@ static void assert_number(const struct value *v, const char *want)
 
 /* ---- records ---- */
 
-static void a_record_has_its_members_in_order(void **state)
+TEST(a_record_has_its_members_in_order)
 {
 	static const char *const want[] = {"text", "none", "int", "double", "yes", "no", "null"};
 	struct fixture *f = *state;
@@ -96,7 +98,7 @@ static void a_record_has_its_members_in_order(void **state)
 	assert_int_equal(value_find(r.root, "null")->kind, VALUE_NULL);
 }
 
-static void an_empty_text_is_not_null(void **state)
+TEST(an_empty_text_is_not_null)
 {
 	struct fixture *f = *state;
 	struct object_builder r;
@@ -106,7 +108,7 @@ static void an_empty_text_is_not_null(void **state)
 	assert_string(value_find(r.root, "a"), "");
 }
 
-static void doubles_read_back_the_same(void **state)
+TEST(doubles_read_back_the_same)
 {
 	static const double some[] = {0.0, -0.0, 1.0 / 3, 1e300, 5e-324, -123456.789, 1e20, 0.3};
 	struct fixture *f = *state;
@@ -122,7 +124,7 @@ static void doubles_read_back_the_same(void **state)
 	}
 }
 
-static void what_is_no_number_is_null(void **state)
+TEST(what_is_no_number_is_null)
 {
 	struct fixture *f = *state;
 	struct object_builder r;
@@ -134,7 +136,7 @@ static void what_is_no_number_is_null(void **state)
 	assert_int_equal(value_find(r.root, "inf")->kind, VALUE_NULL);
 }
 
-static void a_tree_is_shared_but_not_changed(void **state)
+TEST(a_tree_is_shared_but_not_changed)
 {
 	struct fixture *f = *state;
 	struct object_builder inner, outer;
@@ -160,13 +162,12 @@ static void a_tree_is_shared_but_not_changed(void **state)
 	assert_int_equal(inner.root->len, 2);
 }
 
-static void want_of_memory_sticks(void **state)
+TEST(want_of_memory_sticks)
 {
 	struct arena small;
 	struct object_builder r;
 	unsigned n = 0;
 
-	(void)state;
 	arena_init(&small, 4096);
 	object_begin(&r, &small);
 	while (r.err == 0 && n++ < 10000)
@@ -191,7 +192,7 @@ static void want_of_memory_sticks(void **state)
 
 /* ---- bytes ---- */
 
-static void the_bytes_are_these(void **state)
+TEST(the_bytes_are_these)
 {
 	struct fixture *f = *state;
 	struct value numbers[] = {
@@ -223,7 +224,7 @@ static void the_bytes_are_these(void **state)
 			      "0");
 }
 
-static void members_pack_one_by_one_as_their_tree_does(void **state)
+TEST(members_pack_one_by_one_as_their_tree_does)
 {
 	struct fixture *f = *state;
 	struct object_builder r, inner;
@@ -276,7 +277,7 @@ static int unpack(struct fixture *f, const char *bytes, size_t len, struct value
 	return r;
 }
 
-static void a_tree_comes_back(void **state)
+TEST(a_tree_comes_back)
 {
 	struct fixture *f = *state;
 	static char long_text[70000];
@@ -322,7 +323,7 @@ static void a_tree_comes_back(void **state)
 		assert_null(v_);                                                                   \
 	} while (0)
 
-static void what_was_not_packed_is_refused(void **state)
+TEST(what_was_not_packed_is_refused)
 {
 	struct fixture *f = *state;
 	struct value *v = NULL;
@@ -346,7 +347,7 @@ static void what_was_not_packed_is_refused(void **state)
 	REFUSED(f, "{\x01\x01k[\x01");            /* deeper down */
 }
 
-static void a_number_that_json_would_not_write_is_refused(void **state)
+TEST(a_number_that_json_would_not_write_is_refused)
 {
 	static const char *const bad[] = {"",   "-",   "01", "1.",  ".5",  "1e", "1e+", "+1",
 					  "1 ", "0x1", "--", "NaN", "1.e", "1}", "1,2", "1e5x"};
@@ -366,7 +367,7 @@ static void a_number_that_json_would_not_write_is_refused(void **state)
 	}
 }
 
-static void nesting_is_bounded_both_ways(void **state)
+TEST(nesting_is_bounded_both_ways)
 {
 	enum { DEEP = 1024, TOO_DEEP = 1200 };
 	static struct value chain[TOO_DEEP];
@@ -389,7 +390,7 @@ static void nesting_is_bounded_both_ways(void **state)
 	assert_int_equal(unpack(f, bytes, sizeof(bytes), &v), -EBADMSG);
 }
 
-static void a_full_buffer_and_a_small_arena_are_told(void **state)
+TEST(a_full_buffer_and_a_small_arena_are_told)
 {
 	struct fixture *f = *state;
 	struct arena small;
@@ -411,7 +412,7 @@ static void a_full_buffer_and_a_small_arena_are_told(void **state)
 	arena_done(&small);
 }
 
-static void a_list_has_its_elements_in_order(void **state)
+TEST(a_list_has_its_elements_in_order)
 {
 	struct fixture *f = *state;
 	struct object_builder list;
@@ -430,28 +431,4 @@ static void a_list_has_its_elements_in_order(void **state)
 	assert_null(r.root->first->first->key);
 	assert_true(text_is(value_text(r.root->first->first->next), "two"));
 	assert_string_equal(r.root->first->next->key, "last");
-}
-
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		WITH(a_record_has_its_members_in_order),
-		WITH(an_empty_text_is_not_null),
-		WITH(a_list_has_its_elements_in_order),
-		WITH(doubles_read_back_the_same),
-		WITH(what_is_no_number_is_null),
-		WITH(a_tree_is_shared_but_not_changed),
-		WITH(want_of_memory_sticks),
-		WITH(the_bytes_are_these),
-		WITH(members_pack_one_by_one_as_their_tree_does),
-		WITH(a_tree_comes_back),
-		WITH(what_was_not_packed_is_refused),
-		WITH(a_number_that_json_would_not_write_is_refused),
-		WITH(nesting_is_bounded_both_ways),
-		WITH(a_full_buffer_and_a_small_arena_are_told),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 
 #include "base/pattern/pattern.h"
 
-static void patterns_as_people_write_them(void **state)
+TEST(patterns_as_people_write_them)
 {
 	static const struct {
 		const char *expression, *text;
@@ -78,7 +78,6 @@ static void patterns_as_people_write_them(void **state)
 	uint64_t steps = UINT64_MAX;
 	struct pattern *p = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct why why = {.text = ""};
 
@@ -137,12 +136,11 @@ static unsigned compare(struct pattern *p, const regex_t *libc, const char *expr
 }
 
 /* Where both know the expression. */
-static void patterns_find_what_libc_finds(void **state)
+TEST(patterns_find_what_libc_finds)
 {
 	uint32_t random = 7;
 	unsigned n = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 20000; i++) {
 		char expression[64];
 		struct pattern *p = NULL;
@@ -176,7 +174,7 @@ static uint64_t steps_for(const char *expression, struct text text)
 
 /* Those that make a matcher that tries one way after another, or that keeps every state it was in, take
  * for ever. */
-static void no_pattern_takes_more_than_its_text_is_long(void **state)
+TEST(no_pattern_takes_more_than_its_text_is_long)
 {
 	static const char *const expressions[] = {
 		"(a+)+$",           "(a|aa)+$",        "(a|b)*a(a|b){14}c", "(a?){60}a{60}c",
@@ -186,7 +184,6 @@ static void no_pattern_takes_more_than_its_text_is_long(void **state)
 	static char text[2 * PATTERN_TEXT_MAX];
 	uint32_t random = 1;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++) {
 		random = random * 1103515245 + 12345;
 		text[i] = "ab"[random >> 20 & 1];
@@ -207,13 +204,12 @@ static void no_pattern_takes_more_than_its_text_is_long(void **state)
 	}
 }
 
-static void a_pattern_without_steps_left_finds_nothing(void **state)
+TEST(a_pattern_without_steps_left_finds_nothing)
 {
 	uint64_t steps = 100;
 	struct pattern *p = NULL;
 	struct why why;
 
-	(void)state;
 	assert_int_equal(pattern_new(TEXT("a"), &p, &why), 0);
 	assert_true(pattern_finds(p, TEXT("bba"), &steps));
 	assert_in_range(steps, 90, 99);
@@ -224,9 +220,8 @@ static void a_pattern_without_steps_left_finds_nothing(void **state)
 	pattern_free(p);
 }
 
-static void globs(void **state)
+TEST(globs)
 {
-	(void)state;
 	assert_true(glob_fits(TEXT("*"), TEXT("")));
 	assert_true(glob_fits(TEXT("task.*"), TEXT("task.done")));
 	assert_false(glob_fits(TEXT("task.*"), TEXT("task")));
@@ -235,16 +230,4 @@ static void globs(void **state)
 	assert_false(glob_fits(TEXT(""), TEXT("a")));
 	assert_true(glob_fits(TEXT("*a*b*"), TEXT("xxaxxbxx")));
 	assert_false(glob_fits(TEXT("*a*b"), TEXT("xxaxxbx")));
-}
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(patterns_as_people_write_them),
-		cmocka_unit_test(patterns_find_what_libc_finds),
-		cmocka_unit_test(no_pattern_takes_more_than_its_text_is_long),
-		cmocka_unit_test(a_pattern_without_steps_left_finds_nothing),
-		cmocka_unit_test(globs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

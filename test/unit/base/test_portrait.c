@@ -79,9 +79,8 @@ static void assert_json(const struct thing *thing, struct selection s, size_t cu
 	assert_string_equal(out.data, want);
 }
 
-static void members_are_written_in_their_order(void **state)
+TEST(members_are_written_in_their_order)
 {
-	(void)state;
 	assert_json(&full, (struct selection) {0}, 0,
 		    "{\"name\":\"caf\xc3\xa9\",\"bytes\":\"x\\u0000y\","
 		    "\"lines\":[\"one\",\"two words\"],"
@@ -91,18 +90,16 @@ static void members_are_written_in_their_order(void **state)
 		    "\"mood\":\"good\"}");
 }
 
-static void what_is_none_is_written_as_it_says(void **state)
+TEST(what_is_none_is_written_as_it_says)
 {
-	(void)state;
 	assert_json(&nothing, (struct selection) {0}, 0,
 		    "{\"name\":null,\"bytes\":\"\",\"lines\":[],\"object\":{},\"env\":[],"
 		    "\"after\":[],\"tree\":{},"
 		    "\"count\":null,\"cost\":null,\"held\":false,\"mood\":null}");
 }
 
-static void a_selection_has_some_of_them(void **state)
+TEST(a_selection_has_some_of_them)
 {
-	(void)state;
 	assert_json(&full, (struct selection) {.with = MEMBER_LISTED}, 4,
 		    "{\"name\":\"caf\",\"count\":0}");
 	assert_json(&full, (struct selection) {.with = MEMBER_LISTED, .without = MEMBER_CUT}, 4,
@@ -128,12 +125,11 @@ static void assert_packed(const struct thing *thing, size_t cut, const char *wan
 }
 
 /* But for what is never packed. */
-static void packed_it_has_the_same(void **state)
+TEST(packed_it_has_the_same)
 {
 	struct thing tree = full;
 	const struct value list = {.kind = VALUE_ARRAY};
 
-	(void)state;
 	assert_packed(&full, 4,
 		      "{\"name\":\"caf\",\"bytes\":\"x\\u0000y\",\"after\":[\"a\",\"b\"],"
 		      "\"tree\":{},\"count\":0,\"at\":\"1970-01-01T00:00:01.000Z\",\"held\":true,"
@@ -148,12 +144,11 @@ static void packed_it_has_the_same(void **state)
 		      "\"held\":false,\"mood\":null}");
 }
 
-static void bytes_move_to_an_arena(void **state)
+TEST(bytes_move_to_an_arena)
 {
 	struct thing copy = full;
 	struct arena arena;
 
-	(void)state;
 	arena_init(&arena, 1 << 20);
 	assert_int_equal(portrait_bytes(&portrait, &full), full.name.len + full.bytes.len +
 								   full.lines.len +
@@ -166,9 +161,8 @@ static void bytes_move_to_an_arena(void **state)
 }
 
 /* What is kept or shown twice under one name would be found only in one place. */
-static void names_and_columns_are_unique(void **state)
+TEST(names_and_columns_are_unique)
 {
-	(void)state;
 	portrait_each (a, &task_portrait) {
 		assert_true(a->name || a->column);
 		assert_true(a->offset < task_portrait.size);
@@ -180,30 +174,14 @@ static void names_and_columns_are_unique(void **state)
 	}
 }
 
-static void states_have_names(void **state)
+TEST(states_have_names)
 {
 	enum task_state found;
 
-	(void)state;
 	for (unsigned i = 0; i < N_TASK_STATES; i++) {
 		assert_true(task_state_parse(text_of(task_state_name((enum task_state)i)), &found));
 		assert_int_equal(found, i);
 	}
 	assert_false(task_state_parse(TEXT("nosuch"), &found));
 	assert_false(task_state_parse((struct text) {0}, &found));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(members_are_written_in_their_order),
-		cmocka_unit_test(what_is_none_is_written_as_it_says),
-		cmocka_unit_test(a_selection_has_some_of_them),
-		cmocka_unit_test(packed_it_has_the_same),
-		cmocka_unit_test(bytes_move_to_an_arena),
-		cmocka_unit_test(names_and_columns_are_unique),
-		cmocka_unit_test(states_have_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

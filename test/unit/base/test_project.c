@@ -10,7 +10,7 @@
 #include "model/project.h"
 #include "tempdir.h"
 
-static void one_repository_has_one_name(void **state)
+TEST(one_repository_has_one_name)
 {
 	static const char *const spellings[] = {
 		"https://github.com/ann/boat.git",
@@ -28,14 +28,13 @@ static void one_repository_has_one_name(void **state)
 	};
 	char name[PROJECT_NAME_MAX + 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++) {
 		assert_true(project_of_url(text_of(spellings[i]), name));
 		assert_string_equal(name, "github.com/ann/boat");
 	}
 }
 
-static void other_remotes(void **state)
+TEST(other_remotes)
 {
 	static const struct {
 		const char *url, *name; /* NULL: none */
@@ -65,7 +64,6 @@ static void other_remotes(void **state)
 	};
 	char name[PROJECT_NAME_MAX + 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		bool named = project_of_url(text_of(cases[i].url), name);
 
@@ -74,12 +72,11 @@ static void other_remotes(void **state)
 	}
 }
 
-static void a_name_has_a_limit(void **state)
+TEST(a_name_has_a_limit)
 {
 	static char url[PROJECT_NAME_MAX * 2];
 	char name[PROJECT_NAME_MAX + 1];
 
-	(void)state;
 	memset(url, 'a', sizeof(url) - 1);
 	memcpy(url, "https://h/", 10);
 	assert_false(project_of_url(text_of(url), name));
@@ -114,6 +111,8 @@ static int drop(void **state)
 	return 0;
 }
 
+FIXTURE(make, drop);
+
 static const char *within(struct folder *f, const char *path)
 {
 	static char out[4][PATH_MAX * 2];
@@ -146,7 +145,7 @@ static void assert_project(struct folder *f, const char *path, const char *want)
 	assert_string_equal(name, want);
 }
 
-static void a_work_tree_is_its_origin(void **state)
+TEST(a_work_tree_is_its_origin)
 {
 	struct folder *f = *state;
 
@@ -166,7 +165,7 @@ static void a_work_tree_is_its_origin(void **state)
 	assert_project(f, "link", "github.com/ann/boat");
 }
 
-static void a_work_tree_without_origin_is_its_top(void **state)
+TEST(a_work_tree_without_origin_is_its_top)
 {
 	static const char *const configs[] = {
 		"",
@@ -191,7 +190,7 @@ static void a_work_tree_without_origin_is_its_top(void **state)
 	}
 }
 
-static void a_folder_as_origin_is_the_project(void **state)
+TEST(a_folder_as_origin_is_the_project)
 {
 	struct folder *f = *state;
 	char config[PATH_MAX * 3];
@@ -209,7 +208,7 @@ static void a_folder_as_origin_is_the_project(void **state)
 	assert_project(f, "clone", within(f, "main"));
 }
 
-static void other_work_trees_share_the_name(void **state)
+TEST(other_work_trees_share_the_name)
 {
 	struct folder *f = *state;
 
@@ -229,7 +228,7 @@ static void other_work_trees_share_the_name(void **state)
 	assert_project(f, "fix", within(f, "fix"));
 }
 
-static void a_huge_or_odd_configuration_is_not_read(void **state)
+TEST(a_huge_or_odd_configuration_is_not_read)
 {
 	struct folder *f = *state;
 	FILE *out;
@@ -248,7 +247,7 @@ static void a_huge_or_odd_configuration_is_not_read(void **state)
 	assert_project(f, "repo", within(f, "repo"));
 }
 
-static void another_users_git_folder_names_no_project(void **state)
+TEST(another_users_git_folder_names_no_project)
 {
 	struct folder *f = *state;
 
@@ -274,7 +273,7 @@ static void another_users_git_folder_names_no_project(void **state)
 	assert_project(f, "theirs", f->at);
 }
 
-static void words_are_folders_or_names(void **state)
+TEST(words_are_folders_or_names)
 {
 	struct folder *f = *state;
 	char name[PROJECT_NAME_MAX + 1];
@@ -287,23 +286,4 @@ static void words_are_folders_or_names(void **state)
 	assert_int_equal(project_of_word("", name), -EINVAL);
 	assert_int_equal(project_of_folder("/", name), 0);
 	assert_string_equal(name, "/");
-}
-
-int main(void)
-{
-#define IN_FOLDER(test) cmocka_unit_test_setup_teardown(test, make, drop)
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_repository_has_one_name),
-		cmocka_unit_test(other_remotes),
-		cmocka_unit_test(a_name_has_a_limit),
-		IN_FOLDER(a_work_tree_is_its_origin),
-		IN_FOLDER(a_work_tree_without_origin_is_its_top),
-		IN_FOLDER(a_folder_as_origin_is_the_project),
-		IN_FOLDER(other_work_trees_share_the_name),
-		IN_FOLDER(a_huge_or_odd_configuration_is_not_read),
-		IN_FOLDER(another_users_git_folder_names_no_project),
-		IN_FOLDER(words_are_folders_or_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,12 +29,13 @@ static uint64_t noise(void)
 
 static int forget_members(void **state)
 {
-	(void)state;
 	memset(members, 0, sizeof(members));
 	for (int i = 0; i < MANY; i++)
 		members[i].value = i;
 	return 0;
 }
+
+FIXTURE(forget_members, NULL);
 
 /* ---- the table ---- */
 
@@ -52,12 +53,11 @@ static bool finds(const struct table *t, const struct member *m)
 	return false;
 }
 
-static void table_finds_what_is_in_it(void **state)
+TEST(table_finds_what_is_in_it)
 {
 	struct table t = {0};
 	size_t n = 0;
 
-	(void)state;
 	assert_false(finds(&t, &members[0]));
 	for (int i = 0; i < 10 * MANY; i++) {
 		struct member *m = &members[noise() % MANY];
@@ -78,12 +78,11 @@ static void table_finds_what_is_in_it(void **state)
 	table_done(&t);
 }
 
-static void table_tells_members_with_one_hash_apart(void **state)
+TEST(table_tells_members_with_one_hash_apart)
 {
 	struct table t = {0};
 	unsigned n = 0;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		table_add(&t, &members[i].in_table, (uint64_t)(i % 2));
 	for (struct table_link *at = table_find(&t, 1); at; at = table_next(at))
@@ -106,11 +105,10 @@ static size_t longest_chain(const struct table_slots *s)
 	return longest;
 }
 
-static void table_has_short_chains(void **state)
+TEST(table_has_short_chains)
 {
 	struct table t = {0};
 
-	(void)state;
 	for (int i = 0; i < MANY; i++)
 		table_add(&t, &members[i].in_table, hash_of(&members[i]));
 	assert_true(t.slots.n >= MANY / 2);
@@ -118,11 +116,10 @@ static void table_has_short_chains(void **state)
 	table_done(&t);
 }
 
-static void table_removes_a_stranger_without_harm(void **state)
+TEST(table_removes_a_stranger_without_harm)
 {
 	struct table t = {0};
 
-	(void)state;
 	table_remove(&t, &members[0].in_table);
 	table_add(&t, &members[1].in_table, 7);
 	table_remove(&t, &members[0].in_table);
@@ -151,12 +148,11 @@ static int first_in(int from)
 	return from;
 }
 
-static void sorted_goes_through_its_members_in_order(void **state)
+TEST(sorted_goes_through_its_members_in_order)
 {
 	struct sorted s;
 	int next = 0;
 
-	(void)state;
 	sorted_init(&s, goes_before);
 	assert_null(s.first);
 	for (int i = 0; i < 5 * MANY; i++) {
@@ -179,12 +175,11 @@ static void sorted_goes_through_its_members_in_order(void **state)
 }
 
 /* However they come: a tree that leans to one side would compare all of them. */
-static void sorted_compares_few(void **state)
+TEST(sorted_compares_few)
 {
 	struct sorted s;
 	unsigned most = 0;
 
-	(void)state;
 	sorted_init(&s, goes_before);
 	for (int i = 0; i < MANY; i++) {
 		n_compared = 0;
@@ -201,11 +196,10 @@ static void sorted_compares_few(void **state)
 }
 
 /* Hosts may be given a number twice after a fail-over that lost commits. */
-static void sorted_removes_equal_members(void **state)
+TEST(sorted_removes_equal_members)
 {
 	struct sorted s;
 
-	(void)state;
 	sorted_init(&s, goes_before);
 	for (int i = 0; i < MANY; i++) {
 		members[i].value = i / 50;
@@ -217,12 +211,11 @@ static void sorted_removes_equal_members(void **state)
 	assert_null(s.root);
 }
 
-static void sorted_removes_a_member_whose_order_has_changed(void **state)
+TEST(sorted_removes_a_member_whose_order_has_changed)
 {
 	struct sorted s;
 	int n = 0;
 
-	(void)state;
 	sorted_init(&s, goes_before);
 	for (int i = 0; i < 10; i++)
 		sorted_add(&s, &members[i].in_order);
@@ -236,12 +229,11 @@ static void sorted_removes_a_member_whose_order_has_changed(void **state)
 
 /* ---- what was seen lately ---- */
 
-static void lately_finds_what_was_added_within_a_period(void **state)
+TEST_WITH(lately_finds_what_was_added_within_a_period, NULL, NULL)
 {
 	struct lately l = {0};
 	uint64_t now = 1000;
 
-	(void)state;
 	assert_int_equal(lately_init(&l, 100, now), 0);
 	now += 100; /* what was before is over */
 	for (uint64_t i = 0; i < MANY; i++)
@@ -254,12 +246,11 @@ static void lately_finds_what_was_added_within_a_period(void **state)
 	lately_done(&l);
 }
 
-static void lately_forgets_what_is_older(void **state)
+TEST_WITH(lately_forgets_what_is_older, NULL, NULL)
 {
 	struct lately l = {0};
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(lately_init(&l, 100, 1000), 0);
 	for (uint64_t i = 0; i < MANY; i++)
 		lately_add(&l, i, 1100);
@@ -272,23 +263,21 @@ static void lately_forgets_what_is_older(void **state)
 	lately_done(&l);
 }
 
-static void lately_does_not_know_what_was_before_it(void **state)
+TEST_WITH(lately_does_not_know_what_was_before_it, NULL, NULL)
 {
 	struct lately l = {0};
 
-	(void)state;
 	assert_int_equal(lately_init(&l, 100, 1000), 0);
 	assert_true(lately_may_have(&l, 5, 1099));
 	assert_false(lately_may_have(&l, 5, 1100));
 	lately_done(&l);
 }
 
-static void lately_rarely_takes_one_for_another(void **state)
+TEST_WITH(lately_rarely_takes_one_for_another, NULL, NULL)
 {
 	struct lately l = {0};
 	unsigned n = 0;
 
-	(void)state;
 	assert_int_equal(lately_init(&l, 100, 1000), 0);
 	for (uint64_t i = 0; i < 5 * MANY; i++)
 		lately_add(&l, i, 1100);
@@ -296,25 +285,4 @@ static void lately_rarely_takes_one_for_another(void **state)
 		n += lately_may_have(&l, i + 10 * MANY, 1100);
 	assert_true(n < 5 * MANY / 200);
 	lately_done(&l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(table_finds_what_is_in_it, forget_members),
-		cmocka_unit_test_setup(table_tells_members_with_one_hash_apart, forget_members),
-		cmocka_unit_test_setup(table_has_short_chains, forget_members),
-		cmocka_unit_test_setup(table_removes_a_stranger_without_harm, forget_members),
-		cmocka_unit_test_setup(sorted_goes_through_its_members_in_order, forget_members),
-		cmocka_unit_test_setup(sorted_compares_few, forget_members),
-		cmocka_unit_test_setup(sorted_removes_equal_members, forget_members),
-		cmocka_unit_test_setup(sorted_removes_a_member_whose_order_has_changed,
-				       forget_members),
-		cmocka_unit_test(lately_finds_what_was_added_within_a_period),
-		cmocka_unit_test(lately_forgets_what_is_older),
-		cmocka_unit_test(lately_does_not_know_what_was_before_it),
-		cmocka_unit_test(lately_rarely_takes_one_for_another),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,8 @@
 
 #include "base/uuid.h"
 
-static void has_the_form_of_version_4(void **state)
+TEST(has_the_form_of_version_4)
 {
-	(void)state;
 	for (int n = 0; n < 1000; n++) {
 		char id[UUID_LEN + 1];
 
@@ -27,12 +26,11 @@ static int compare(const void *a, const void *b)
 	return memcmp(a, b, UUID_LEN);
 }
 
-static void never_repeats(void **state)
+TEST(never_repeats)
 {
 	enum { N = 10000 };
 	static char ids[N][UUID_LEN + 1];
 
-	(void)state;
 	for (int i = 0; i < N; i++)
 		assert_int_equal(uuid4(ids[i]), 0);
 	qsort(ids, N, sizeof(ids[0]), compare);
@@ -40,12 +38,11 @@ static void never_repeats(void **state)
 		assert_string_not_equal(ids[i - 1], ids[i]);
 }
 
-static void every_free_digit_varies(void **state)
+TEST(every_free_digit_varies)
 {
 	static const char marks[] = "0123456789abcdef-";
 	unsigned seen[UUID_LEN] = {0};
 
-	(void)state;
 	for (int n = 0; n < 2000; n++) {
 		char id[UUID_LEN + 1];
 
@@ -63,15 +60,4 @@ static void every_free_digit_varies(void **state)
 		else
 			assert_int_equal(seen[i], 0xffff);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(has_the_form_of_version_4),
-		cmocka_unit_test(never_repeats),
-		cmocka_unit_test(every_free_digit_varies),
-	};
-
-	return cmocka_run_group_tests_name("uuid", tests, NULL, NULL);
 }

@@ -152,12 +152,11 @@ static void begin(struct world *w, struct dialer *c, unsigned how)
 	world_settle(w);
 }
 
-static void what_is_half_sent_is_counted_while_it_is(void **state)
+TEST(what_is_half_sent_is_counted_while_it_is)
 {
 	struct dialer c[N_BEGUN];
 	struct world w;
 
-	(void)state;
 	start(&w, &default_limits);
 	for (unsigned i = 0; i < N_BEGUN; i++) {
 		size_t before = w.server->input_held;
@@ -177,13 +176,12 @@ static void what_is_half_sent_is_counted_while_it_is(void **state)
 	world_done(&w);
 }
 
-static void the_largest_and_slowest_are_cut_first(void **state)
+TEST(the_largest_and_slowest_are_cut_first)
 {
 	struct limits limits = default_limits;
 	struct dialer large, small, next;
 	struct world w;
 
-	(void)state;
 	limits.total_input_bytes = 1000000;
 	for (unsigned i = 0; i < N_BEGUN; i++) {
 		start(&w, &limits);
@@ -207,13 +205,12 @@ static void the_largest_and_slowest_are_cut_first(void **state)
 	}
 }
 
-static void what_is_cut_while_a_call_runs_ends_behind_its_answer(void **state)
+TEST(what_is_cut_while_a_call_runs_ends_behind_its_answer)
 {
 	struct limits limits = default_limits;
 	struct dialer c;
 	struct world w;
 
-	(void)state;
 	limits.total_input_bytes = 100;
 	start(&w, &limits);
 	join(&w, &c);
@@ -232,12 +229,11 @@ static void what_is_cut_while_a_call_runs_ends_behind_its_answer(void **state)
 
 /* ---- time ---- */
 
-static void a_message_that_does_not_go_on_is_cut(void **state)
+TEST(a_message_that_does_not_go_on_is_cut)
 {
 	struct dialer c;
 	struct world w;
 
-	(void)state;
 	start(&w, &default_limits);
 	for (unsigned i = 0; i < 2; i++) {
 		struct client *s;
@@ -261,13 +257,12 @@ static void a_message_that_does_not_go_on_is_cut(void **state)
 	world_done(&w);
 }
 
-static void time_runs_for_one_message_not_for_two(void **state)
+TEST(time_runs_for_one_message_not_for_two)
 {
 	struct client *s;
 	struct dialer c;
 	struct world w;
 
-	(void)state;
 	start(&w, &default_limits);
 	join(&w, &c);
 	s = last_client(&w);
@@ -369,13 +364,12 @@ static void greed(struct world *w, struct dialer *c)
 	ask_for_large(w, c);
 }
 
-static void a_lower_limit_applies_at_once(void **state)
+TEST(a_lower_limit_applies_at_once)
 {
 	const struct limits limits = tight();
 	struct dialer c[N_GREEDY];
 	struct world w;
 
-	(void)state;
 	start(&w, &default_limits);
 	server_set_limits(w.server, &limits);
 	ask_for_large(&w, c);
@@ -387,12 +381,11 @@ static void a_lower_limit_applies_at_once(void **state)
 	world_done(&w);
 }
 
-static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **state)
+TEST(answers_that_nobody_reads_are_bounded_before_they_are_made)
 {
 	struct dialer c[N_GREEDY], other;
 	struct world w;
 
-	(void)state;
 	greed(&w, c);
 	assert_in_range(room_used(&w.server->room), 2 * LARGE, ROOM);
 	assert_in_range(n_parked(&w), N_GREEDY - ROOM / LARGE, N_GREEDY - 2);
@@ -411,12 +404,11 @@ static void answers_that_nobody_reads_are_bounded_before_they_are_made(void **st
 	world_done(&w);
 }
 
-static void who_waits_for_room_is_served_when_others_read(void **state)
+TEST(who_waits_for_room_is_served_when_others_read)
 {
 	struct dialer c[N_GREEDY];
 	struct world w;
 
-	(void)state;
 	greed(&w, c);
 	read_all(&w, c);
 	for (unsigned i = 0; i < N_GREEDY; i++)
@@ -429,12 +421,11 @@ static void who_waits_for_room_is_served_when_others_read(void **state)
 	world_done(&w);
 }
 
-static void who_waits_for_room_is_refused_in_the_end(void **state)
+TEST(who_waits_for_room_is_refused_in_the_end)
 {
 	struct dialer c[N_GREEDY];
 	struct world w;
 
-	(void)state;
 	greed(&w, c);
 	w.server->opts.limits.room_wait_ms = 0;
 	timer_repeat(w.server->parked_clock, 1);
@@ -449,12 +440,11 @@ static void who_waits_for_room_is_refused_in_the_end(void **state)
 	world_done(&w);
 }
 
-static void a_stop_does_not_wait_for_room(void **state)
+TEST(a_stop_does_not_wait_for_room)
 {
 	struct dialer c[N_GREEDY];
 	struct world w;
 
-	(void)state;
 	greed(&w, c);
 	assert_true(n_parked(&w) > 0);
 	server_stop(w.server);
@@ -465,7 +455,7 @@ static void a_stop_does_not_wait_for_room(void **state)
 	world_done(&w);
 }
 
-static void long_answers_are_whole_in_every_framing(void **state)
+TEST(long_answers_are_whole_in_every_framing)
 {
 	static const char ask[] = ASK_LARGE;
 	static const char batch[] = "[" ASK_LARGE "," ASK_LARGE "]";
@@ -476,7 +466,6 @@ static void long_answers_are_whole_in_every_framing(void **state)
 	struct dialer c;
 	struct world w;
 
-	(void)state;
 	start(&w, &default_limits);
 	for (unsigned i = 0; i < 2; i++) {
 		size_t n = asks[i].len * WHOLE + (i == 1 ? 3 : 0);
@@ -509,23 +498,4 @@ static void long_answers_are_whole_in_every_framing(void **state)
 		dialer_done(&c);
 	}
 	world_done(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_half_sent_is_counted_while_it_is),
-		cmocka_unit_test(the_largest_and_slowest_are_cut_first),
-		cmocka_unit_test(what_is_cut_while_a_call_runs_ends_behind_its_answer),
-		cmocka_unit_test(a_message_that_does_not_go_on_is_cut),
-		cmocka_unit_test(a_lower_limit_applies_at_once),
-		cmocka_unit_test(answers_that_nobody_reads_are_bounded_before_they_are_made),
-		cmocka_unit_test(who_waits_for_room_is_served_when_others_read),
-		cmocka_unit_test(who_waits_for_room_is_refused_in_the_end),
-		cmocka_unit_test(a_stop_does_not_wait_for_room),
-		cmocka_unit_test(long_answers_are_whole_in_every_framing),
-		cmocka_unit_test(time_runs_for_one_message_not_for_two),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -101,7 +101,6 @@ static struct done handle_hold(struct call *c)
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	n_cancels++;
 	waiting_call = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
@@ -372,7 +371,6 @@ struct fixture {
 
 static int commit(void *arg)
 {
-	(void)arg;
 	return commit_result;
 }
 
@@ -495,11 +493,10 @@ static const struct client *only_client(const struct fixture *f)
 
 /* ---- parameters ---- */
 
-static void fields_of_every_type_are_decoded(void **state)
+TEST(fields_of_every_type_are_decoded)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f,
 		 CALL("all",
@@ -512,12 +509,11 @@ static void fields_of_every_type_are_decoded(void **state)
 	finish(&f);
 }
 
-static void defaults_stand_for_what_is_missing_or_null(void **state)
+TEST(defaults_stand_for_what_is_missing_or_null)
 {
 	static const char defaults[] = RESULT("['none',-7,2,true,null,null,null]", "1");
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, "{'jsonrpc':'2.0','method':'all','id':1}\n", defaults);
 	exchange(&f, CALL("all", "null", "1"), defaults);
@@ -532,11 +528,10 @@ static void defaults_stand_for_what_is_missing_or_null(void **state)
 	finish(&f);
 }
 
-static void wrong_types_are_refused_with_the_field(void **state)
+TEST(wrong_types_are_refused_with_the_field)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("all", "{'string':1}", "1"),
 		 FIELD_ERROR("string must be a string, not number", "string", "1"));
@@ -563,13 +558,12 @@ static void wrong_types_are_refused_with_the_field(void **state)
 	finish(&f);
 }
 
-static void a_number_of_too_many_digits_is_refused(void **state)
+TEST(a_number_of_too_many_digits_is_refused)
 {
 	char text[2000] = "{'jsonrpc':'2.0','id':1,'method':'all','params':{'number':";
 	struct fixture f;
 	size_t n = strlen(text);
 
-	(void)state;
 	start(&f, &sequential);
 	memset(text + n, '1', 1500);
 	memcpy(text + n + 1500, "}}\n", 4);
@@ -577,11 +571,10 @@ static void a_number_of_too_many_digits_is_refused(void **state)
 	finish(&f);
 }
 
-static void positional_params_follow_the_fields(void **state)
+TEST(positional_params_follow_the_fields)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("all", "['a',1,2.5,false,{},[],[[]]]", "1"),
 		 RESULT("['a',1,2.5,false,{},[],[[]]]", "1"));
@@ -594,11 +587,10 @@ static void positional_params_follow_the_fields(void **state)
 	finish(&f);
 }
 
-static void unknown_params_are_ignored_and_the_last_of_equal_wins(void **state)
+TEST(unknown_params_are_ignored_and_the_last_of_equal_wins)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("one", "{'x':{},'n':1,'':0,'n':2,'nn':3}", "1"), RESULT("2", "1"));
 	exchange(&f, CALL("ping", "{'x':1}", "1"), RESULT("'pong'", "1"));
@@ -607,22 +599,20 @@ static void unknown_params_are_ignored_and_the_last_of_equal_wins(void **state)
 
 /* ---- answers ---- */
 
-static void a_result_is_null_unless_written(void **state)
+TEST(a_result_is_null_unless_written)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("nothing", "{}", "1"), RESULT("null", "1"));
 	exchange(&f, CALL("begun", "{}", "1"), RESULT("null", "1"));
 	finish(&f);
 }
 
-static void errors_are_worded_by_the_table(void **state)
+TEST(errors_are_worded_by_the_table)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	/* 6 not found: the sentence; 7 conflict: both; 11 forbidden: the words */
 	exchange(&f, CALL("refuse", "[6,'no x']", "1"), ERROR("-32001", "no x", "1"));
@@ -643,12 +633,11 @@ static void errors_are_worded_by_the_table(void **state)
 	finish(&f);
 }
 
-static void a_long_sentence_is_cut_between_characters(void **state)
+TEST(a_long_sentence_is_cut_between_characters)
 {
 	char text[600] = "{'jsonrpc':'2.0','id':1,'method':'refuse','params':[6,'";
 	struct fixture f;
 
-	(void)state;
 	for (int i = 0; i < 120; i++)
 		strcat(text, "\xc3\xa9");
 	strcat(text, "']}\n");
@@ -660,11 +649,10 @@ static void a_long_sentence_is_cut_between_characters(void **state)
 	finish(&f);
 }
 
-static void ids_second_where_the_rules_say(void **state)
+TEST(ids_second_where_the_rules_say)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &id_second);
 	exchange(&f, CALL("ping", "{}", "'x'"), "{'jsonrpc':'2.0','id':'x','result':'pong'}\n");
 	exchange(&f, CALL("nothing", "{}", "1"), "{'jsonrpc':'2.0','id':1,'result':null}\n");
@@ -675,11 +663,10 @@ static void ids_second_where_the_rules_say(void **state)
 	finish(&f);
 }
 
-static void notifications_are_not_answered(void **state)
+TEST(notifications_are_not_answered)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, "{'jsonrpc':'2.0','method':'ping'}\n"
 		"{'jsonrpc':'2.0','method':'absent'}\n"
@@ -692,22 +679,20 @@ static void notifications_are_not_answered(void **state)
 
 /* ---- threads and order ---- */
 
-static void readers_and_writers_are_answered(void **state)
+TEST(readers_and_writers_are_answered)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("read", "[1]", "1"), RESULT("1", "1"));
 	exchange(&f, CALL("write", "[2]", "2"), RESULT("2", "2"));
 	finish(&f);
 }
 
-static void a_failed_commit_is_told_in_place_of_the_answer(void **state)
+TEST(a_failed_commit_is_told_in_place_of_the_answer)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	commit_result = -ENOSPC;
 	exchange(&f, CALL("write", "[2]", "2"),
@@ -715,11 +700,10 @@ static void a_failed_commit_is_told_in_place_of_the_answer(void **state)
 	finish(&f);
 }
 
-static void a_sequential_dialect_answers_in_order(void **state)
+TEST(a_sequential_dialect_answers_in_order)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("hold", "{}", "1") CALL("ping", "{}", "2") CALL("write", "[3]", "3")
 			CALL("read", "[4]", "4") CALL("ping", "{}", "5"));
@@ -732,11 +716,10 @@ static void a_sequential_dialect_answers_in_order(void **state)
 	finish(&f);
 }
 
-static void a_concurrent_dialect_answers_as_they_finish(void **state)
+TEST(a_concurrent_dialect_answers_as_they_finish)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &concurrent);
 	say(&f, CALL("hold", "{}", "1") CALL("ping", "{}", "2") CALL("read", "[3]", "3"));
 	hear(&f, RESULT("'pong'", "2") RESULT("3", "3"));
@@ -746,12 +729,11 @@ static void a_concurrent_dialect_answers_as_they_finish(void **state)
 	finish(&f);
 }
 
-static void two_clients_do_not_wait_for_each_other(void **state)
+TEST(two_clients_do_not_wait_for_each_other)
 {
 	struct dialer other;
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say(&f, CALL("hold", "{}", "1"));
@@ -766,11 +748,10 @@ static void two_clients_do_not_wait_for_each_other(void **state)
 
 /* ---- later ---- */
 
-static void a_call_can_be_answered_later(void **state)
+TEST(a_call_can_be_answered_later)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
 	hear_nothing(&f, &f.client);
@@ -782,11 +763,10 @@ static void a_call_can_be_answered_later(void **state)
 	finish(&f);
 }
 
-static void later_and_then_at_once_is_an_answer(void **state)
+TEST(later_and_then_at_once_is_an_answer)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	for (int i = 0; i < 3; i++)
 		exchange(&f, CALL("at_once", "{}", "1"), RESULT("'already'", "1"));
@@ -797,11 +777,10 @@ static void later_and_then_at_once_is_an_answer(void **state)
 	finish(&f);
 }
 
-static void cancel_overtakes_and_reaches_a_running_call(void **state)
+TEST(cancel_overtakes_and_reaches_a_running_call)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("later", "{}", "'a'") CALL("ping", "{}", "2")
 			CALL("rpc.cancel", "{'id':'a'}", "3"));
@@ -813,11 +792,10 @@ static void cancel_overtakes_and_reaches_a_running_call(void **state)
 	finish(&f);
 }
 
-static void cancel_reaches_a_delay_and_a_waiting_call(void **state)
+TEST(cancel_reaches_a_delay_and_a_waiting_call)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("sleep", "[100000]", "1") CALL("ping", "{}", "2") CALL("ping", "{}", "3")
 			CALL("rpc.cancel", "[2]", "4") CALL("rpc.cancel", "[1]", "5"));
@@ -827,12 +805,11 @@ static void cancel_reaches_a_delay_and_a_waiting_call(void **state)
 	finish(&f);
 }
 
-static void a_call_that_was_cancelled_before_its_thread_does_not_run(void **state)
+TEST(a_call_that_was_cancelled_before_its_thread_does_not_run)
 {
 	struct dialer others[2];
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	/* both readers are held, so the third call waits in the queue */
 	for (int i = 0; i < 2; i++) {
@@ -855,11 +832,10 @@ static void a_call_that_was_cancelled_before_its_thread_does_not_run(void **stat
 
 /* ---- calls without a client, and the end ---- */
 
-static void a_call_outlives_its_client(void **state)
+TEST(a_call_outlives_its_client)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("later", "{}", "1") CALL("ping", "{}", "2"));
 	world_settle(&f.world);
@@ -876,11 +852,10 @@ static void a_call_outlives_its_client(void **state)
 	finish(&f);
 }
 
-static void a_thread_outlives_its_client(void **state)
+TEST(a_thread_outlives_its_client)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("hold_writer", "{}", "1"));
 	world_settle(&f.world);
@@ -895,11 +870,10 @@ static void a_thread_outlives_its_client(void **state)
 	finish(&f);
 }
 
-static void a_batch_outlives_its_client(void **state)
+TEST(a_batch_outlives_its_client)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, "[" REQUEST("ping", "{}", "1") "," REQUEST("later", "{}", "2") "," REQUEST(
 			"ping", "{}", "3") "]\n");
@@ -915,12 +889,11 @@ static void a_batch_outlives_its_client(void **state)
 	finish(&f);
 }
 
-static void free_cancels_what_is_open(void **state)
+TEST(free_cancels_what_is_open)
 {
 	struct dialer others[3];
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(dialer_init(&others[i], &f.world), 0);
@@ -939,12 +912,11 @@ static void free_cancels_what_is_open(void **state)
 		dialer_done(&others[i]);
 }
 
-static void stop_lets_running_calls_answer(void **state)
+TEST(stop_lets_running_calls_answer)
 {
 	struct dialer idle;
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	assert_int_equal(dialer_init(&idle, &f.world), 0);
 	say(&f, CALL("hold", "{}", "1"));
@@ -963,12 +935,11 @@ static void stop_lets_running_calls_answer(void **state)
 	finish(&f);
 }
 
-static void stop_cancels_what_takes_too_long(void **state)
+TEST(stop_cancels_what_takes_too_long)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.stop_ms = 1;
 	start_with(&f, &sequential, &limits);
 	say(&f, CALL("later", "{}", "1"));
@@ -980,11 +951,10 @@ static void stop_cancels_what_takes_too_long(void **state)
 	finish(&f);
 }
 
-static void a_second_stop_ends_it_at_once(void **state)
+TEST(a_second_stop_ends_it_at_once)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("later", "{}", "1"));
 	world_settle(&f.world);
@@ -1000,12 +970,11 @@ static void a_second_stop_ends_it_at_once(void **state)
 	finish(&f);
 }
 
-static void a_batch_that_stops_twice_is_answered(void **state)
+TEST(a_batch_that_stops_twice_is_answered)
 {
 	struct dialer other;
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	assert_int_equal(dialer_init(&other, &f.world), 0);
 	say_to(&f, &other, CALL("later", "{}", "1"));
@@ -1022,11 +991,10 @@ static void a_batch_that_stops_twice_is_answered(void **state)
 	finish(&f);
 }
 
-static void stops_that_were_read_ahead_are_answered(void **state)
+TEST(stops_that_were_read_ahead_are_answered)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("write", "[7]", "1") CALL("stop", "{}", "2") CALL("stop", "{}", "3"),
 		 RESULT("7", "1") RESULT("null", "2") RESULT("null", "3"));
@@ -1037,13 +1005,12 @@ static void stops_that_were_read_ahead_are_answered(void **state)
 }
 
 /* Those that are cancelled may stop it once more, and so may what waits behind them. */
-static void a_stop_while_calls_are_cancelled_changes_nothing(void **state)
+TEST(a_stop_while_calls_are_cancelled_changes_nothing)
 {
 	struct limits limits = default_limits;
 	struct dialer other;
 	struct fixture f;
 
-	(void)state;
 	limits.stop_ms = 1;
 	start_with(&f, &sequential, &limits);
 	assert_int_equal(dialer_init(&other, &f.world), 0);
@@ -1058,22 +1025,20 @@ static void a_stop_while_calls_are_cancelled_changes_nothing(void **state)
 	finish(&f);
 }
 
-static void a_handler_can_stop_its_server(void **state)
+TEST(a_handler_can_stop_its_server)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("stop", "{}", "1") CALL("ping", "{}", "2"), RESULT("null", "1"));
 	hear_end(&f);
 	finish(&f);
 }
 
-static void a_half_closed_client_still_gets_its_answers(void **state)
+TEST(a_half_closed_client_still_gets_its_answers)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	/* the last one without its newline */
 	say(&f, CALL("hold", "{}", "1") "{'jsonrpc':'2.0','method':'ping','id':2}");
@@ -1088,13 +1053,12 @@ static void a_half_closed_client_still_gets_its_answers(void **state)
 
 /* ---- limits ---- */
 
-static void calls_over_the_limit_are_refused(void **state)
+TEST(calls_over_the_limit_are_refused)
 {
 	struct limits limits = default_limits;
 	struct dialer other;
 	struct fixture f;
 
-	(void)state;
 	limits.calls = 1;
 	start_with(&f, &sequential, &limits);
 	assert_int_equal(dialer_init(&other, &f.world), 0);
@@ -1111,12 +1075,11 @@ static void calls_over_the_limit_are_refused(void **state)
 	finish(&f);
 }
 
-static void reading_ahead_stops_at_its_limit(void **state)
+TEST(reading_ahead_stops_at_its_limit)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.waiting = 3;
 	start_with(&f, &sequential, &limits);
 	say(&f, CALL("later", "{}", "0"));
@@ -1132,12 +1095,11 @@ static void reading_ahead_stops_at_its_limit(void **state)
 	finish(&f);
 }
 
-static void a_concurrent_client_runs_so_many_side_by_side(void **state)
+TEST(a_concurrent_client_runs_so_many_side_by_side)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.waiting = 2;
 	start_with(&f, &concurrent, &limits);
 	for (int i = 0; i < 10; i++)
@@ -1148,12 +1110,11 @@ static void a_concurrent_client_runs_so_many_side_by_side(void **state)
 	finish(&f);
 }
 
-static void an_answer_over_the_limit_becomes_an_error(void **state)
+TEST(an_answer_over_the_limit_becomes_an_error)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.reply_bytes = 1000;
 	start_with(&f, &sequential, &limits);
 	exchange(&f, CALL("big", "[10000]", "1"),
@@ -1164,11 +1125,10 @@ static void an_answer_over_the_limit_becomes_an_error(void **state)
 	finish(&f);
 }
 
-static void a_limit_that_is_set_anew_holds_for_the_next_call(void **state)
+TEST(a_limit_that_is_set_anew_holds_for_the_next_call)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
 	f.world.server->opts.limits.reply_bytes = 1000;
@@ -1178,13 +1138,12 @@ static void a_limit_that_is_set_anew_holds_for_the_next_call(void **state)
 }
 
 /* Half an answer would be worse than none. */
-static void an_id_that_no_answer_can_carry_ends_the_connection(void **state)
+TEST(an_id_that_no_answer_can_carry_ends_the_connection)
 {
 	struct limits limits = default_limits;
 	char text[3000];
 	struct fixture f;
 
-	(void)state;
 	limits.reply_bytes = 1000;
 	for (int i = 0; i < 2; i++) {
 		start_with(&f, &sequential, &limits);
@@ -1201,12 +1160,11 @@ static void an_id_that_no_answer_can_carry_ends_the_connection(void **state)
 	}
 }
 
-static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
+TEST(a_message_over_the_limit_is_refused_and_ends_it)
 {
 	static char large[(1 << 20) + 2];
 	struct fixture f;
 
-	(void)state;
 	memset(large, 'x', sizeof(large));
 	start(&f, &sequential);
 	assert_true(dialer_send_n(&f.client, &f.world, large, sizeof(large)));
@@ -1215,13 +1173,12 @@ static void a_message_over_the_limit_is_refused_and_ends_it(void **state)
 	finish(&f);
 }
 
-static void a_refused_stream_behind_a_running_call_is_told(void **state)
+TEST(a_refused_stream_behind_a_running_call_is_told)
 {
 	static char large[(1 << 20) + 2];
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	memset(large, 'x', sizeof(large));
 	limits.queue_bytes = 4 << 20;
 	start_with(&f, &sequential, &limits);
@@ -1235,12 +1192,11 @@ static void a_refused_stream_behind_a_running_call_is_told(void **state)
 	finish(&f);
 }
 
-static void a_client_that_does_not_read_is_not_read(void **state)
+TEST(a_client_that_does_not_read_is_not_read)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.queue_bytes = 64 << 10;
 	start_with(&f, &sequential, &limits);
 	for (int i = 0; i < 100; i++)
@@ -1306,25 +1262,22 @@ static void raise_limit(struct fixture *f)
 	server_set_limits(f->world.server, &default_limits);
 }
 
-static void connections_over_the_limit_wait(void **state)
+TEST(connections_over_the_limit_wait)
 {
-	(void)state;
 	over_the_limit(end_first);
 }
 
-static void a_higher_limit_lets_waiting_connections_in_at_once(void **state)
+TEST(a_higher_limit_lets_waiting_connections_in_at_once)
 {
-	(void)state;
 	over_the_limit(raise_limit);
 }
 
 /* ---- batches ---- */
 
-static void batches_are_answered_together_in_order(void **state)
+TEST(batches_are_answered_together_in_order)
 {
 	static const struct dialect *const dialects[] = {&sequential, &concurrent};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct fixture f;
 
@@ -1347,11 +1300,10 @@ static void batches_are_answered_together_in_order(void **state)
 	}
 }
 
-static void a_batch_of_notifications_is_silent(void **state)
+TEST(a_batch_of_notifications_is_silent)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, "[{'jsonrpc':'2.0','method':'ping'},"
 		"{'jsonrpc':'2.0','method':'read','params':[1]}]\n" CALL("ping", "{}", "1"));
@@ -1359,11 +1311,10 @@ static void a_batch_of_notifications_is_silent(void **state)
 	finish(&f);
 }
 
-static void a_call_of_a_batch_can_be_cancelled(void **state)
+TEST(a_call_of_a_batch_can_be_cancelled)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, "[" REQUEST("later", "{}", "1") "," REQUEST("ping", "{}", "2") "]\n" CALL(
 			"rpc.cancel", "[1]", "3"));
@@ -1374,12 +1325,11 @@ static void a_call_of_a_batch_can_be_cancelled(void **state)
 	finish(&f);
 }
 
-static void batches_have_a_limit_and_can_be_forbidden(void **state)
+TEST(batches_have_a_limit_and_can_be_forbidden)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.batch = 2;
 	start_with(&f, &sequential, &limits);
 	exchange(&f, "[1,2,3]\n",
@@ -1394,13 +1344,12 @@ static void batches_have_a_limit_and_can_be_forbidden(void **state)
 
 /* ---- framings ---- */
 
-static void a_framing_is_recognised(void **state)
+TEST(a_framing_is_recognised)
 {
 	struct dialer c;
 	struct fixture f;
 	char text[200];
 
-	(void)state;
 	start(&f, &any);
 	exchange(&f, CALL("ping", "{}", "1"), RESULT("'pong'", "1"));
 	assert_string_equal(client_framing_name(only_client(&f)), "line");
@@ -1434,11 +1383,10 @@ static void a_framing_is_recognised(void **state)
 	"HTTP/1.1 " status "\r\nContent-Type: application/json; charset=utf-8\r\n"                 \
 	"Content-Length: " length "\r\nConnection: " connection "\r\n\r\n" body
 
-static void http_calls_are_answered_with_a_status(void **state)
+TEST(http_calls_are_answered_with_a_status)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &http);
 	exchange(&f, POST("/", "{'jsonrpc':'2.0','method':'ping','id':1}", "40"),
 		 ANSWER("200 OK", "keep-alive", "40", "{'jsonrpc':'2.0','result':'pong','id':1}"));
@@ -1458,11 +1406,10 @@ static void http_calls_are_answered_with_a_status(void **state)
 	finish(&f);
 }
 
-static void http_errors_can_be_worded_by_the_dialect(void **state)
+TEST(http_errors_can_be_worded_by_the_dialect)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &hooked);
 	exchange(&f, POST("/x", "{}", "2"),
 		 ANSWER("404 Not Found", "keep-alive", "50",
@@ -1472,7 +1419,7 @@ static void http_errors_can_be_worded_by_the_dialect(void **state)
 	finish(&f);
 }
 
-static void http_turns_strangers_away(void **state)
+TEST(http_turns_strangers_away)
 {
 	static const struct {
 		const char *request;
@@ -1511,7 +1458,6 @@ static void http_turns_strangers_away(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	start(&f, &http);
 	f.world.endpoint->tcp = true;
 	strcpy(f.world.endpoint->token, "secret");
@@ -1528,12 +1474,11 @@ static void http_turns_strangers_away(void **state)
 	finish(&f);
 }
 
-static void http_requests_have_a_time_to_come_in(void **state)
+TEST(http_requests_have_a_time_to_come_in)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.read_timeout_ms = 1;
 	start_with(&f, &http, &limits);
 	say(&f, "POST / HTTP/1.1\r\n");
@@ -1542,12 +1487,11 @@ static void http_requests_have_a_time_to_come_in(void **state)
 	finish(&f);
 }
 
-static void the_dialect_says_what_answers_a_late_request(void **state)
+TEST(the_dialect_says_what_answers_a_late_request)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.read_timeout_ms = 1;
 	start_with(&f, &hooked, &limits);
 	say(&f, "POST / HTTP/1.1\r\n");
@@ -1568,7 +1512,7 @@ static void post_to(struct fixture *f, const char *path, const char *method)
 	say(f, text);
 }
 
-static void a_path_can_have_a_place(void **state)
+TEST(a_path_can_have_a_place)
 {
 	static const char *const none[] = {
 		"/place/",      "/place",  "/place/a/",  "/place/a/b", "/place/a?x=1", "/place/..",
@@ -1578,7 +1522,6 @@ static void a_path_can_have_a_place(void **state)
 	struct dialer other;
 	struct fixture f;
 
-	(void)state;
 	start(&f, &places);
 	post_to(&f, "/place/aZ09._-:@", "place");
 	hear(&f,
@@ -1613,11 +1556,10 @@ static void a_path_can_have_a_place(void **state)
 	finish(&f);
 }
 
-static void a_dialect_can_word_what_is_wrong_with_a_parameter(void **state)
+TEST(a_dialect_can_word_what_is_wrong_with_a_parameter)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	exchange(&f, CALL("one", "{}", "1"), ERROR("-32602", "Invalid params: n? none!", "1"));
 	exchange(&f, CALL("one", "{'n':null}", "1"),
@@ -1632,11 +1574,10 @@ static void a_dialect_can_word_what_is_wrong_with_a_parameter(void **state)
 
 /* ---- work on the way ---- */
 
-static void a_call_on_the_loop_can_have_work_done_elsewhere(void **state)
+TEST(a_call_on_the_loop_can_have_work_done_elsewhere)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	exchange(&f, CALL("work", "[0]", "1"), RESULT("false", "1"));
 	assert_int_equal(work_at, -1);
@@ -1650,11 +1591,10 @@ static void a_call_on_the_loop_can_have_work_done_elsewhere(void **state)
 	finish(&f);
 }
 
-static void work_goes_on_when_its_client_leaves(void **state)
+TEST(work_goes_on_when_its_client_leaves)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	work_at = 77;
 	say(&f, CALL("work", "[0]", "1"));
@@ -1667,13 +1607,12 @@ static void work_goes_on_when_its_client_leaves(void **state)
 
 /* ---- one listener of several ---- */
 
-static void a_listener_can_be_closed_alone(void **state)
+TEST(a_listener_can_be_closed_alone)
 {
 	struct dialer idle, other;
 	struct endpoint *first;
 	struct fixture f;
 
-	(void)state;
 	start(&f, &sequential);
 	first = f.world.endpoint;
 	exchange(&f, CALL("unlisten", "{}", "1"), RESULT("false", "1"));
@@ -1713,13 +1652,12 @@ static unsigned notify_all(struct fixture *f, struct text method, struct text pa
 	return n;
 }
 
-static void notifications_reach_one_or_all(void **state)
+TEST(notifications_reach_one_or_all)
 {
 	struct dialer others[2];
 	struct fixture f;
 	struct client *s;
 
-	(void)state;
 	start(&f, &any);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(dialer_init(&others[i], &f.world), 0);
@@ -1748,12 +1686,11 @@ static void notifications_reach_one_or_all(void **state)
 	finish(&f);
 }
 
-static void a_notification_over_the_limit_is_a_fault(void **state)
+TEST(a_notification_over_the_limit_is_a_fault)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.reply_bytes = 40;
 	start_with(&f, &sequential, &limits);
 	assert_int_equal(
@@ -1763,7 +1700,7 @@ static void a_notification_over_the_limit_is_a_fault(void **state)
 	finish(&f);
 }
 
-static void what_a_slow_client_misses_is_counted(void **state)
+TEST(what_a_slow_client_misses_is_counted)
 {
 	static char large[100000];
 	struct limits limits = default_limits;
@@ -1771,7 +1708,6 @@ static void what_a_slow_client_misses_is_counted(void **state)
 	unsigned n = 0;
 	struct fixture f;
 
-	(void)state;
 	memset(large, '1', sizeof(large));
 	limits.queue_bytes = 300000;
 	start_with(&f, &sequential, &limits);
@@ -1817,7 +1753,7 @@ static void check_order(const struct value *method, const char *structure)
 	assert_int_equal(value_find(first, "required")->kind, VALUE_TRUE);
 }
 
-static void discover_describes_every_method(void **state)
+TEST(discover_describes_every_method)
 {
 	const struct value *found;
 	struct value *root = NULL;
@@ -1825,7 +1761,6 @@ static void discover_describes_every_method(void **state)
 	struct arena a;
 	size_t n = 0;
 
-	(void)state;
 	start(&f, &sequential);
 	say(&f, CALL("rpc.discover", "{}", "1"));
 	while (n == 0) {
@@ -1840,75 +1775,4 @@ static void discover_describes_every_method(void **state)
 	check_order(method_named(found, "swapped"), "by-name");
 	arena_done(&a);
 	finish(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_of_every_type_are_decoded),
-		cmocka_unit_test(defaults_stand_for_what_is_missing_or_null),
-		cmocka_unit_test(wrong_types_are_refused_with_the_field),
-		cmocka_unit_test(a_number_of_too_many_digits_is_refused),
-		cmocka_unit_test(positional_params_follow_the_fields),
-		cmocka_unit_test(unknown_params_are_ignored_and_the_last_of_equal_wins),
-		cmocka_unit_test(a_result_is_null_unless_written),
-		cmocka_unit_test(errors_are_worded_by_the_table),
-		cmocka_unit_test(a_long_sentence_is_cut_between_characters),
-		cmocka_unit_test(ids_second_where_the_rules_say),
-		cmocka_unit_test(notifications_are_not_answered),
-		cmocka_unit_test(readers_and_writers_are_answered),
-		cmocka_unit_test(a_failed_commit_is_told_in_place_of_the_answer),
-		cmocka_unit_test(a_sequential_dialect_answers_in_order),
-		cmocka_unit_test(a_concurrent_dialect_answers_as_they_finish),
-		cmocka_unit_test(two_clients_do_not_wait_for_each_other),
-		cmocka_unit_test(a_call_can_be_answered_later),
-		cmocka_unit_test(later_and_then_at_once_is_an_answer),
-		cmocka_unit_test(cancel_overtakes_and_reaches_a_running_call),
-		cmocka_unit_test(cancel_reaches_a_delay_and_a_waiting_call),
-		cmocka_unit_test(a_call_that_was_cancelled_before_its_thread_does_not_run),
-		cmocka_unit_test(a_call_outlives_its_client),
-		cmocka_unit_test(a_thread_outlives_its_client),
-		cmocka_unit_test(a_batch_outlives_its_client),
-		cmocka_unit_test(free_cancels_what_is_open),
-		cmocka_unit_test(stop_lets_running_calls_answer),
-		cmocka_unit_test(stop_cancels_what_takes_too_long),
-		cmocka_unit_test(a_second_stop_ends_it_at_once),
-		cmocka_unit_test(a_batch_that_stops_twice_is_answered),
-		cmocka_unit_test(stops_that_were_read_ahead_are_answered),
-		cmocka_unit_test(a_stop_while_calls_are_cancelled_changes_nothing),
-		cmocka_unit_test(a_handler_can_stop_its_server),
-		cmocka_unit_test(a_half_closed_client_still_gets_its_answers),
-		cmocka_unit_test(calls_over_the_limit_are_refused),
-		cmocka_unit_test(reading_ahead_stops_at_its_limit),
-		cmocka_unit_test(a_concurrent_client_runs_so_many_side_by_side),
-		cmocka_unit_test(an_answer_over_the_limit_becomes_an_error),
-		cmocka_unit_test(a_limit_that_is_set_anew_holds_for_the_next_call),
-		cmocka_unit_test(an_id_that_no_answer_can_carry_ends_the_connection),
-		cmocka_unit_test(a_message_over_the_limit_is_refused_and_ends_it),
-		cmocka_unit_test(a_refused_stream_behind_a_running_call_is_told),
-		cmocka_unit_test(a_client_that_does_not_read_is_not_read),
-		cmocka_unit_test(connections_over_the_limit_wait),
-		cmocka_unit_test(a_higher_limit_lets_waiting_connections_in_at_once),
-		cmocka_unit_test(batches_are_answered_together_in_order),
-		cmocka_unit_test(a_batch_of_notifications_is_silent),
-		cmocka_unit_test(a_call_of_a_batch_can_be_cancelled),
-		cmocka_unit_test(batches_have_a_limit_and_can_be_forbidden),
-		cmocka_unit_test(a_framing_is_recognised),
-		cmocka_unit_test(http_calls_are_answered_with_a_status),
-		cmocka_unit_test(http_errors_can_be_worded_by_the_dialect),
-		cmocka_unit_test(http_turns_strangers_away),
-		cmocka_unit_test(http_requests_have_a_time_to_come_in),
-		cmocka_unit_test(the_dialect_says_what_answers_a_late_request),
-		cmocka_unit_test(a_path_can_have_a_place),
-		cmocka_unit_test(a_dialect_can_word_what_is_wrong_with_a_parameter),
-		cmocka_unit_test(a_call_on_the_loop_can_have_work_done_elsewhere),
-		cmocka_unit_test(work_goes_on_when_its_client_leaves),
-		cmocka_unit_test(a_listener_can_be_closed_alone),
-		cmocka_unit_test(notifications_reach_one_or_all),
-		cmocka_unit_test(a_notification_over_the_limit_is_a_fault),
-		cmocka_unit_test(what_a_slow_client_misses_is_counted),
-		cmocka_unit_test(discover_describes_every_method),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

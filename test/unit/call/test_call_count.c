@@ -33,11 +33,10 @@ static uint64_t n_of(const struct call_counts *k, const struct dialect *d, const
 	return histogram_count(&row(k, d, name)->time);
 }
 
-static void every_call_is_counted_once(void **state)
+TEST(every_call_is_counted_once)
 {
 	struct call_counts k = {0};
 
-	(void)state;
 	call_counts_init(&k);
 	/* Of five turns in one millisecond only the first is timed. */
 	for (int turn = 0; turn < 5; turn++) {
@@ -60,11 +59,10 @@ static void every_call_is_counted_once(void **state)
 	call_counts_done(&k);
 }
 
-static void the_next_timed_one_stands_for_those_before(void **state)
+TEST(the_next_timed_one_stands_for_those_before)
 {
 	struct call_counts k = {0};
 
-	(void)state;
 	call_counts_init(&k);
 	call_counts_serve(&k, 7);
 	call_counts_served(&k);
@@ -81,11 +79,10 @@ static void the_next_timed_one_stands_for_those_before(void **state)
 	call_counts_done(&k);
 }
 
-static void a_client_served_within_another_loses_nothing(void **state)
+TEST(a_client_served_within_another_loses_nothing)
 {
 	struct call_counts k = {0};
 
-	(void)state;
 	call_counts_init(&k);
 	call_counts_serve(&k, 1);
 	answer(&k, &one, &ping, 0);
@@ -100,11 +97,10 @@ static void a_client_served_within_another_loses_nothing(void **state)
 	call_counts_done(&k);
 }
 
-static void rows_of_one_name_are_one(void **state)
+TEST(rows_of_one_name_are_one)
 {
 	struct call_counts k = {0};
 
-	(void)state;
 	call_counts_init(&k);
 	call_counts_serve(&k, 1);
 	answer(&k, &one, &ping, 0);
@@ -119,12 +115,11 @@ static void rows_of_one_name_are_one(void **state)
 	call_counts_done(&k);
 }
 
-static void a_call_that_left_the_turn_is_timed_by_itself(void **state)
+TEST(a_call_that_left_the_turn_is_timed_by_itself)
 {
 	struct call_counts k = {0};
 	struct call c = {.dialect = &one, .method = &pong, .failed = true};
 
-	(void)state;
 	call_counts_init(&k);
 	call_counts_serve(&k, 1);
 	answer(&k, &one, &ping, 0);
@@ -138,7 +133,7 @@ static void a_call_that_left_the_turn_is_timed_by_itself(void **state)
 }
 
 /* Rows can be made at run time, and then be gone; their names stay bounded. */
-static void too_many_methods_share_a_row(void **state)
+TEST(too_many_methods_share_a_row)
 {
 	enum { MANY = CALL_COUNTS_MAX + 100 };
 	static struct method methods[MANY];
@@ -146,7 +141,6 @@ static void too_many_methods_share_a_row(void **state)
 	struct call_counts k = {0};
 	uint64_t n = 0;
 
-	(void)state;
 	call_counts_init(&k);
 	call_counts_serve(&k, 1);
 	for (int i = 0; i < MANY; i++) {
@@ -161,18 +155,4 @@ static void too_many_methods_share_a_row(void **state)
 	assert_int_equal(n, CALL_COUNTS_MAX);
 	assert_int_equal(histogram_count(&k.other.time), 100);
 	call_counts_done(&k);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_call_is_counted_once),
-		cmocka_unit_test(the_next_timed_one_stands_for_those_before),
-		cmocka_unit_test(a_client_served_within_another_loses_nothing),
-		cmocka_unit_test(rows_of_one_name_are_one),
-		cmocka_unit_test(a_call_that_left_the_turn_is_timed_by_itself),
-		cmocka_unit_test(too_many_methods_share_a_row),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

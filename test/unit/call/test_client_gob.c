@@ -52,7 +52,6 @@ static struct done handle_wrong(struct call *c)
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
@@ -209,11 +208,10 @@ static const char *told(struct fixture *f, const char *method, const struct gob_
 
 /* ---- tests ---- */
 
-static void answers_with_the_rows_own_fields_and_defaults(void **state)
+TEST(answers_with_the_rows_own_fields_and_defaults)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	assert_string_equal(told(&f, "Agent.Echo", &echo_shape,
 				 "{\"Text\":\"x\",\"N\":-0,\"Any\":{\"a\":[1,\"b\",null]}}"),
@@ -225,11 +223,10 @@ static void answers_with_the_rows_own_fields_and_defaults(void **state)
 	finish(&f);
 }
 
-static void what_is_wrong_is_said_in_gos_words_and_the_connection_lives(void **state)
+TEST(what_is_wrong_is_said_in_gos_words_and_the_connection_lives)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	assert_string_equal(told(&f, "Agent.Nope", &echo_shape, "{\"N\":1}"),
 			    "rpc: can't find method Agent.Nope");
@@ -253,11 +250,10 @@ static void what_is_wrong_is_said_in_gos_words_and_the_connection_lives(void **s
 	finish(&f);
 }
 
-static void an_answer_that_is_not_of_the_replys_shape_is_an_error(void **state)
+TEST(an_answer_that_is_not_of_the_replys_shape_is_an_error)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	log_set_level(LOG_LEVEL_ERR);
 	assert_non_null(strstr(told(&f, "Agent.Wrong", &echo_shape, "{}"), "Echo"));
@@ -265,11 +261,10 @@ static void an_answer_that_is_not_of_the_replys_shape_is_an_error(void **state)
 	finish(&f);
 }
 
-static void what_is_said_again_is_said_in_full(void **state)
+TEST(what_is_said_again_is_said_in_full)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	for (int i = 0; i < 4; i++) {
 		assert_string_equal(told(&f, "Agent.Echo", &echo_shape, "{}"),
@@ -302,12 +297,11 @@ static void wait_for_later(struct fixture *f, unsigned n)
 		assert_true(world_turn(&f->world, NULL));
 }
 
-static void calls_are_answered_as_they_finish(void **state)
+TEST(calls_are_answered_as_they_finish)
 {
 	const struct dialect *both[] = {&gob_dialect, &any_dialect};
 	struct fixture f;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		start(&f, both[i]);
 		ask(&f, "Agent.Later", 1, &echo_shape, "{}");
@@ -323,11 +317,10 @@ static void calls_are_answered_as_they_finish(void **state)
 	}
 }
 
-static void what_runs_is_answered_after_a_half_close(void **state)
+TEST(what_runs_is_answered_after_a_half_close)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	ask(&f, "Agent.Later", 1, &echo_shape, "{}");
 	ask(&f, "Agent.Later", 2, &echo_shape, "{}");
@@ -343,11 +336,10 @@ static void what_runs_is_answered_after_a_half_close(void **state)
 	finish(&f);
 }
 
-static void a_client_may_leave_while_its_calls_run(void **state)
+TEST(a_client_may_leave_while_its_calls_run)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	ask(&f, "Agent.Later", 1, &echo_shape, "{}");
 	ask(&f, "Agent.Later", 2, &echo_shape, "{}");
@@ -363,7 +355,7 @@ static void a_client_may_leave_while_its_calls_run(void **state)
 	finish(&f);
 }
 
-static void what_is_no_stream_is_closed_without_an_answer(void **state)
+TEST(what_is_no_stream_is_closed_without_an_answer)
 {
 	static const struct text garbage[] = {
 		{"{\"jsonrpc\":\"2.0\",\"method\":\"ping\",\"id\":1}\n",
@@ -376,7 +368,6 @@ static void what_is_no_stream_is_closed_without_an_answer(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
 		start(&f, &gob_dialect);
 		assert_true(dialer_send_n(&f.client, &f.world, garbage[i].data, garbage[i].len));
@@ -387,12 +378,11 @@ static void what_is_no_stream_is_closed_without_an_answer(void **state)
 	}
 }
 
-static void a_thousand_calls_at_once_are_all_answered(void **state)
+TEST(a_thousand_calls_at_once_are_all_answered)
 {
 	struct fixture f;
 	struct netrpc_message m;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	for (uint64_t i = 1; i <= 1000; i++)
 		ask(&f, "Agent.Later", i, &echo_shape, "{}");
@@ -411,12 +401,11 @@ static void a_thousand_calls_at_once_are_all_answered(void **state)
 	finish(&f);
 }
 
-static void more_calls_than_the_server_takes_are_refused(void **state)
+TEST(more_calls_than_the_server_takes_are_refused)
 {
 	struct limits limits = default_limits;
 	struct fixture f;
 
-	(void)state;
 	limits.calls = 2;
 	start_with(&f, &gob_dialect, &limits);
 	for (uint64_t i = 1; i <= 3; i++)
@@ -428,7 +417,7 @@ static void more_calls_than_the_server_takes_are_refused(void **state)
 	finish(&f);
 }
 
-static void the_same_row_answers_json(void **state)
+TEST(the_same_row_answers_json)
 {
 	static const char request[] =
 		"{\"jsonrpc\":\"2.0\",\"method\":\"Agent.Echo\",\"params\":{\"N\":1},\"id\":1}\n";
@@ -436,7 +425,6 @@ static void the_same_row_answers_json(void **state)
 				   "\"Any\":null},\"id\":1}\n";
 	struct fixture f;
 
-	(void)state;
 	start(&f, &any_dialect);
 	assert_true(dialer_send_n(&f.client, &f.world, request, sizeof(request) - 1));
 	assert_true(dialer_wait(&f.client, &f.world, sizeof(want) - 1));
@@ -444,36 +432,15 @@ static void the_same_row_answers_json(void **state)
 	finish(&f);
 }
 
-static void notifications_do_not_reach_go(void **state)
+TEST(notifications_do_not_reach_go)
 {
 	struct fixture f;
 	unsigned n = 1;
 
-	(void)state;
 	start(&f, &gob_dialect);
 	told(&f, "Agent.Echo", &echo_shape, "{}");
 	assert_int_equal(server_notify_all(f.world.server, TEXT("shout"), TEXT("[1]"), &n), 0);
 	assert_int_equal(n, 0);
 	assert_string_equal(told(&f, "Agent.Echo", &echo_shape, "{}"), "{\"Text\":\"-\",\"N\":7}");
 	finish(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_with_the_rows_own_fields_and_defaults),
-		cmocka_unit_test(what_is_wrong_is_said_in_gos_words_and_the_connection_lives),
-		cmocka_unit_test(an_answer_that_is_not_of_the_replys_shape_is_an_error),
-		cmocka_unit_test(what_is_said_again_is_said_in_full),
-		cmocka_unit_test(calls_are_answered_as_they_finish),
-		cmocka_unit_test(what_runs_is_answered_after_a_half_close),
-		cmocka_unit_test(a_client_may_leave_while_its_calls_run),
-		cmocka_unit_test(what_is_no_stream_is_closed_without_an_answer),
-		cmocka_unit_test(a_thousand_calls_at_once_are_all_answered),
-		cmocka_unit_test(more_calls_than_the_server_takes_are_refused),
-		cmocka_unit_test(the_same_row_answers_json),
-		cmocka_unit_test(notifications_do_not_reach_go),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,6 @@ static struct done handle_busy(struct call *c)
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)arg;
 	n_cancels++;
 	waiting = NULL;
 	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
@@ -125,7 +124,6 @@ static void echo_bytes(struct upgraded *u, const char *data, size_t len)
 
 static void echo_drained(struct upgraded *u)
 {
-	(void)u;
 	n_drained++;
 }
 
@@ -354,11 +352,10 @@ static void turn_until_cancelled(struct fixture *f)
 
 /* ---- parameters and answers ---- */
 
-static void the_query_gives_parameters_of_every_type(void **state)
+TEST(the_query_gives_parameters_of_every_type)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	get(&f, "/all", "200 OK", "['none',-7,2,false,null,null]");
 	get(&f, "/all?", "200 OK", "['none',-7,2,false,null,null]");
@@ -372,11 +369,10 @@ static void the_query_gives_parameters_of_every_type(void **state)
 	finish(&f);
 }
 
-static void what_the_query_cannot_be_is_refused_by_name(void **state)
+TEST(what_the_query_cannot_be_is_refused_by_name)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	get(&f, "/all?integer=x", "422 Unprocessable Content",
 	    "422 integer must be an integer, not string [integer] /all");
@@ -401,12 +397,11 @@ static void what_the_query_cannot_be_is_refused_by_name(void **state)
 	finish(&f);
 }
 
-static void a_query_of_many_pairs_is_refused(void **state)
+TEST(a_query_of_many_pairs_is_refused)
 {
 	char path[1024] = "/all?";
 	struct fixture f;
 
-	(void)state;
 	for (int i = 0; i < 65; i++)
 		snprintf(path + strlen(path), sizeof(path) - strlen(path), "k%d&", i);
 	start(&f, &worded);
@@ -414,11 +409,10 @@ static void a_query_of_many_pairs_is_refused(void **state)
 	finish(&f);
 }
 
-static void the_body_gives_parameters(void **state)
+TEST(the_body_gives_parameters)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	say(&f, post("/all", "", "{'integer':5,'any':{'a':[1]}}"));
 	hear(&f, answer("200 OK", "", "['none',5,2,false,{'a':[1]},null]"));
@@ -431,11 +425,10 @@ static void the_body_gives_parameters(void **state)
 	finish(&f);
 }
 
-static void a_bad_body_is_refused(void **state)
+TEST(a_bad_body_is_refused)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	say(&f, post("/need", "", ""));
 	hear(&f, answer("422 Unprocessable Content", "", "422 string is required [string] /need"));
@@ -450,7 +443,7 @@ static void a_bad_body_is_refused(void **state)
 	finish(&f);
 }
 
-static void a_body_must_be_called_json(void **state)
+TEST(a_body_must_be_called_json)
 {
 	static const char *const good[] = {"application/json", "Application/JSON ; charset=utf-8",
 					   "application/x+json"};
@@ -459,7 +452,6 @@ static void a_body_must_be_called_json(void **state)
 	struct fixture f;
 	char type[128];
 
-	(void)state;
 	start(&f, &worded);
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		snprintf(type, sizeof(type), "Content-Type: %s\r\n", good[i]);
@@ -475,11 +467,10 @@ static void a_body_must_be_called_json(void **state)
 	finish(&f);
 }
 
-static void whoever_has_shown_the_token_may_call_it_as_he_likes(void **state)
+TEST(whoever_has_shown_the_token_may_call_it_as_he_likes)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	strcpy(f.world.endpoint->token, "secret");
 	say(&f, post("/need",
@@ -493,11 +484,10 @@ static void whoever_has_shown_the_token_may_call_it_as_he_likes(void **state)
 	finish(&f);
 }
 
-static void a_body_too_large_is_refused(void **state)
+TEST(a_body_too_large_is_refused)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	say(&f, "POST /need HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100001\r\n\r\n");
 	hear(&f, "HTTP/1.1 413 Content Too Large\r\n");
@@ -505,11 +495,10 @@ static void a_body_too_large_is_refused(void **state)
 	finish(&f);
 }
 
-static void other_paths_and_methods_are_refused(void **state)
+TEST(other_paths_and_methods_are_refused)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	get(&f, "/", "404 Not Found", "404 Not found [-] -");
 	get(&f, "/all/", "404 Not Found", "404 Not found [-] -");
@@ -525,11 +514,10 @@ static void other_paths_and_methods_are_refused(void **state)
 	finish(&f);
 }
 
-static void a_head_has_no_body(void **state)
+TEST(a_head_has_no_body)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, HEAD("/all") HEAD("/short") GET("/open"));
 	hear(&f, "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n"
@@ -540,11 +528,10 @@ static void a_head_has_no_body(void **state)
 	finish(&f);
 }
 
-static void refusals_have_a_status_and_words(void **state)
+TEST(refusals_have_a_status_and_words)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	get(&f, "/own", "502 Bad Gateway", "502 no model [-] /own");
 	get(&f, "/busy", "429 Too Many Requests", "429 enough [] /busy");
@@ -554,11 +541,10 @@ static void refusals_have_a_status_and_words(void **state)
 	finish(&f);
 }
 
-static void routes_and_json_rpc_live_side_by_side(void **state)
+TEST(routes_and_json_rpc_live_side_by_side)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &mixed);
 	get(&f, "/open", "201 Created", "null");
 	say(&f, post("/rpc", "", "{'jsonrpc':'2.0','method':'stream','id':1}"));
@@ -570,7 +556,7 @@ static void routes_and_json_rpc_live_side_by_side(void **state)
 
 /* ---- the token ---- */
 
-static void the_token_comes_in_several_ways(void **state)
+TEST(the_token_comes_in_several_ways)
 {
 	static const struct {
 		const char *request;
@@ -593,7 +579,6 @@ static void the_token_comes_in_several_ways(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	start(&f, &tokens);
 	f.world.endpoint->tcp = true;
 	strcpy(f.world.endpoint->token, "secret");
@@ -611,11 +596,10 @@ static void the_token_comes_in_several_ways(void **state)
 	finish(&f);
 }
 
-static void without_a_token_nobody_comes_in_where_one_is_needed(void **state)
+TEST(without_a_token_nobody_comes_in_where_one_is_needed)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &tokens);
 	say(&f, GET("/open") "GET /all HTTP/1.1\r\nHost: localhost\r\n"
 			     "Authorization: Bearer \r\n\r\n");
@@ -627,11 +611,10 @@ static void without_a_token_nobody_comes_in_where_one_is_needed(void **state)
 	finish(&f);
 }
 
-static void a_second_way_needs_to_be_asked_for(void **state)
+TEST(a_second_way_needs_to_be_asked_for)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	strcpy(f.world.endpoint->token, "secret");
 	say(&f, "GET /all HTTP/1.1\r\nHost: localhost\r\nAuthorization: secret\r\n\r\n");
@@ -645,11 +628,10 @@ static void a_second_way_needs_to_be_asked_for(void **state)
 	"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"                                   \
 	"Transfer-Encoding: chunked\r\nConnection: keep-alive\r\nCache-Control: no-store\r\n\r\n"
 
-static void a_stream_is_sent_as_it_comes(void **state)
+TEST(a_stream_is_sent_as_it_comes)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream") GET("/open"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -667,11 +649,10 @@ static void a_stream_is_sent_as_it_comes(void **state)
 	finish(&f);
 }
 
-static void an_old_client_reads_a_stream_to_its_end(void **state)
+TEST(an_old_client_reads_a_stream_to_its_end)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, "GET /stream HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
 	hear(&f, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
@@ -683,11 +664,10 @@ static void an_old_client_reads_a_stream_to_its_end(void **state)
 	finish(&f);
 }
 
-static void a_stream_that_fails_is_cut(void **state)
+TEST(a_stream_that_fails_is_cut)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream") GET("/open"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -696,11 +676,10 @@ static void a_stream_that_fails_is_cut(void **state)
 	finish(&f);
 }
 
-static void who_leaves_a_stream_cancels_it(void **state)
+TEST(who_leaves_a_stream_cancels_it)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -710,11 +689,10 @@ static void who_leaves_a_stream_cancels_it(void **state)
 	finish(&f);
 }
 
-static void who_sends_no_more_is_taken_to_have_left(void **state)
+TEST(who_sends_no_more_is_taken_to_have_left)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -724,12 +702,11 @@ static void who_sends_no_more_is_taken_to_have_left(void **state)
 	finish(&f);
 }
 
-static void pieces_for_nobody_are_refused(void **state)
+TEST(pieces_for_nobody_are_refused)
 {
 	struct fixture f;
 	struct call *c;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -743,7 +720,7 @@ static void pieces_for_nobody_are_refused(void **state)
 	finish(&f);
 }
 
-static void who_does_not_read_a_stream_is_told_of(void **state)
+TEST(who_does_not_read_a_stream_is_told_of)
 {
 	struct limits limits = default_limits;
 	static char piece[65536];
@@ -751,7 +728,6 @@ static void who_does_not_read_a_stream_is_told_of(void **state)
 	unsigned n = 0;
 	int r;
 
-	(void)state;
 	limits.queue_bytes = 100000;
 	start_with(&f, &plain, &limits);
 	say(&f, GET("/stream"));
@@ -773,13 +749,12 @@ static void who_does_not_read_a_stream_is_told_of(void **state)
 	finish(&f);
 }
 
-static void a_stalled_stream_does_not_outlive_its_failure(void **state)
+TEST(a_stalled_stream_does_not_outlive_its_failure)
 {
 	struct limits limits = default_limits;
 	static char piece[65536];
 	struct fixture f;
 
-	(void)state;
 	limits.queue_bytes = 100000;
 	limits.linger_ms = 1;
 	start_with(&f, &plain, &limits);
@@ -793,11 +768,10 @@ static void a_stalled_stream_does_not_outlive_its_failure(void **state)
 	finish(&f);
 }
 
-static void a_watched_call_is_cancelled_when_its_client_leaves(void **state)
+TEST(a_watched_call_is_cancelled_when_its_client_leaves)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/watched"));
 	while (!waiting)
@@ -811,11 +785,10 @@ static void a_watched_call_is_cancelled_when_its_client_leaves(void **state)
 	finish(&f);
 }
 
-static void other_calls_go_on_when_their_client_leaves(void **state)
+TEST(other_calls_go_on_when_their_client_leaves)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/later"));
 	while (!waiting)
@@ -828,11 +801,10 @@ static void other_calls_go_on_when_their_client_leaves(void **state)
 	finish(&f);
 }
 
-static void a_server_that_stops_lets_a_stream_end(void **state)
+TEST(a_server_that_stops_lets_a_stream_end)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/stream"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
@@ -853,11 +825,10 @@ static void a_server_that_stops_lets_a_stream_end(void **state)
 	"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"        \
 	"X-Asked: yes\r\n\r\n"
 
-static void a_route_can_take_the_connection_over(void **state)
+TEST(a_route_can_take_the_connection_over)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, GET("/open") UPGRADE "first");
 	hear(&f, answer("201 Created", "", "null"));
@@ -874,11 +845,10 @@ static void a_route_can_take_the_connection_over(void **state)
 	finish(&f);
 }
 
-static void what_is_no_upgrade_stays_http(void **state)
+TEST(what_is_no_upgrade_stays_http)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &worded);
 	say(&f, GET("/ws"));
 	hear(&f, answer("426 Upgrade Required", "Upgrade: websocket\r\n",
@@ -895,11 +865,10 @@ static void what_is_no_upgrade_stays_http(void **state)
 	finish(&f);
 }
 
-static void who_took_over_hears_that_its_client_left(void **state)
+TEST(who_took_over_hears_that_its_client_left)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, UPGRADE);
 	hear(&f, SWITCH);
@@ -910,11 +879,10 @@ static void who_took_over_hears_that_its_client_left(void **state)
 	finish(&f);
 }
 
-static void who_took_over_says_goodbye_when_the_server_stops(void **state)
+TEST(who_took_over_says_goodbye_when_the_server_stops)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f, &plain);
 	say(&f, UPGRADE);
 	hear(&f, SWITCH);
@@ -928,13 +896,12 @@ static void who_took_over_says_goodbye_when_the_server_stops(void **state)
 	finish(&f);
 }
 
-static void who_took_over_is_told_when_there_is_room_again(void **state)
+TEST(who_took_over_is_told_when_there_is_room_again)
 {
 	struct limits limits = default_limits;
 	static char piece[65536];
 	struct fixture f;
 
-	(void)state;
 	limits.queue_bytes = 100000;
 	start_with(&f, &plain, &limits);
 	say(&f, UPGRADE);
@@ -952,7 +919,7 @@ static void who_took_over_is_told_when_there_is_room_again(void **state)
 
 /* ---- the query itself ---- */
 
-static void queries_are_split_and_decoded(void **state)
+TEST(queries_are_split_and_decoded)
 {
 	struct text path;
 	struct text query;
@@ -960,7 +927,6 @@ static void queries_are_split_and_decoded(void **state)
 	char out[16];
 	size_t n;
 
-	(void)state;
 	http_target_split(TEXT("/a?b=c?d"), &path, &query);
 	assert_true(text_is(path, "/a") && text_is(query, "b=c?d"));
 	http_target_split(TEXT("/a"), &path, &query);
@@ -979,44 +945,4 @@ static void queries_are_split_and_decoded(void **state)
 	assert_false(http_query_decode(TEXT("%"), out, &n));
 	assert_false(http_query_decode(TEXT("%c3"), out, &n));
 	assert_false(http_query_decode(TEXT("%ed%a0%80"), out, &n));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_query_gives_parameters_of_every_type),
-		cmocka_unit_test(what_the_query_cannot_be_is_refused_by_name),
-		cmocka_unit_test(a_query_of_many_pairs_is_refused),
-		cmocka_unit_test(the_body_gives_parameters),
-		cmocka_unit_test(a_bad_body_is_refused),
-		cmocka_unit_test(a_body_must_be_called_json),
-		cmocka_unit_test(whoever_has_shown_the_token_may_call_it_as_he_likes),
-		cmocka_unit_test(a_body_too_large_is_refused),
-		cmocka_unit_test(other_paths_and_methods_are_refused),
-		cmocka_unit_test(a_head_has_no_body),
-		cmocka_unit_test(refusals_have_a_status_and_words),
-		cmocka_unit_test(routes_and_json_rpc_live_side_by_side),
-		cmocka_unit_test(the_token_comes_in_several_ways),
-		cmocka_unit_test(without_a_token_nobody_comes_in_where_one_is_needed),
-		cmocka_unit_test(a_second_way_needs_to_be_asked_for),
-		cmocka_unit_test(a_stream_is_sent_as_it_comes),
-		cmocka_unit_test(an_old_client_reads_a_stream_to_its_end),
-		cmocka_unit_test(a_stream_that_fails_is_cut),
-		cmocka_unit_test(who_leaves_a_stream_cancels_it),
-		cmocka_unit_test(who_sends_no_more_is_taken_to_have_left),
-		cmocka_unit_test(pieces_for_nobody_are_refused),
-		cmocka_unit_test(who_does_not_read_a_stream_is_told_of),
-		cmocka_unit_test(a_stalled_stream_does_not_outlive_its_failure),
-		cmocka_unit_test(a_watched_call_is_cancelled_when_its_client_leaves),
-		cmocka_unit_test(other_calls_go_on_when_their_client_leaves),
-		cmocka_unit_test(a_server_that_stops_lets_a_stream_end),
-		cmocka_unit_test(a_route_can_take_the_connection_over),
-		cmocka_unit_test(what_is_no_upgrade_stays_http),
-		cmocka_unit_test(who_took_over_hears_that_its_client_left),
-		cmocka_unit_test(who_took_over_says_goodbye_when_the_server_stops),
-		cmocka_unit_test(who_took_over_is_told_when_there_is_room_again),
-		cmocka_unit_test(queries_are_split_and_decoded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

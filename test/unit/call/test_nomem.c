@@ -325,24 +325,12 @@ static void fail_in_turn(bool all)
 	tempdir_remove(dir);
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
-	(void)state;
 	fail_in_turn(false);
 }
 
-static void every_allocation_may_be_the_last(void **state)
+TEST(every_allocation_may_be_the_last)
 {
-	(void)state;
 	fail_in_turn(true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_allocation_may_fail),
-		cmocka_unit_test(every_allocation_may_be_the_last),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -152,7 +152,6 @@ static inline void made_list(struct made *m, const char *name)
 {
 	unsigned n = made_roll(m, 3);
 
-	(void)name;
 	buf_add_str(&m->out, "[");
 	made_children(m, false, n, 2);
 	buf_add_str(&m->out, "]");

@@ -1,18 +1,10 @@
 /* What of koine approvals needs no server: differences, rows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "base/buf.h"
 #include "cli/approval/view.h"
 #include "cli/kit/value.h"
-
-#define T(name) cmocka_unit_test(name)
 
 /* ---- JSON ---- */
 
@@ -53,7 +45,7 @@ static void expect_diff(const char *before, const char *after, const char *want)
 	buf_done(&b);
 }
 
-static void lines_of_both_stay(void **state)
+TEST(lines_of_both_stay)
 {
 	expect_diff("a\nb\nc\n", "a\nx\nc\n", " a\n-b\n+x\n c\n");
 	expect_diff("a\nb\nc\nd", "b\nd\ne", "-a\n b\n-c\n d\n+e\n");
@@ -62,7 +54,7 @@ static void lines_of_both_stay(void **state)
 	expect_diff("x\na\nx\n", "x\n", " x\n-a\n-x\n");
 }
 
-static void nothing_becomes_something_and_back(void **state)
+TEST(nothing_becomes_something_and_back)
 {
 	expect_diff("", "a\nb", "+a\n+b\n");
 	expect_diff("a\nb\n", "", "-a\n-b\n");
@@ -83,7 +75,7 @@ static void on_count(void *arg, char sign, struct text line)
 }
 
 /* Too much for the table: but nothing goes unseen. */
-static void long_texts_are_shown_whole(void **state)
+TEST(long_texts_are_shown_whole)
 {
 	struct counts c = {0};
 	struct buf before;
@@ -141,7 +133,7 @@ static void expect_shown(const char *input, unsigned columns, bool color, const 
 	assert_string_equal(body + 2, want);
 }
 
-static void an_edit_is_shown_as_a_difference(void **state)
+TEST(an_edit_is_shown_as_a_difference)
 {
 	expect_shown("{\"file_path\":\"/a.c\",\"old_string\":\"one\\n\\ttwo\",\"new_string\":"
 		     "\"one\\n\\t2\",\"replace_all\":true}",
@@ -157,7 +149,7 @@ static void an_edit_is_shown_as_a_difference(void **state)
 		     "command:\n*** Begin Patch\n\033[32m+in\033[0m\n\033[31m-out\033[0m\n");
 }
 
-static void other_input_is_shown_by_member(void **state)
+TEST(other_input_is_shown_by_member)
 {
 	expect_shown("{\"command\":\"ls\",\"n\":3,\"deep\":{\"a\":[1]},\"none\":\"\"}", 80, false,
 		     "command: ls\nn: 3\ndeep: {\"a\":[1]}\nnone: \"\"\n");
@@ -167,7 +159,7 @@ static void other_input_is_shown_by_member(void **state)
 		     "old_string: 1\nnew_string: b\nedits: [1]\n");
 }
 
-static void nothing_is_cut_and_nothing_steers_the_terminal(void **state)
+TEST(nothing_is_cut_and_nothing_steers_the_terminal)
 {
 	expect_shown("{\"c\":\"0123456789\"}", 5, false, "c: 01\n23456\n789\n");
 	expect_shown("{\"c\":\"\xe6\xbc\xa2\xe6\xbc\xa2\xe6\xbc\xa2\"}", 6, false,
@@ -175,18 +167,4 @@ static void nothing_is_cut_and_nothing_steers_the_terminal(void **state)
 	expect_shown("{\"c\":\"a\\u001b[2J\\u0007\\u009b\\u202eb\"}", 80, false,
 		     "c: a\\x1b[2J\\x07\\x9b\\u202eb\n");
 	expect_shown("{\"k\\u001b\":{\"\xc2\x9b\":1}}", 80, false, "k\\x1b: {\"\\x9b\":1}\n");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(lines_of_both_stay),
-		T(nothing_becomes_something_and_back),
-		T(long_texts_are_shown_whole),
-		T(an_edit_is_shown_as_a_difference),
-		T(other_input_is_shown_by_member),
-		T(nothing_is_cut_and_nothing_steers_the_terminal),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,8 +7,6 @@
 #include "cli/kit/value.h"
 #include "connect_files.h"
 
-#define T(name) cmocka_unit_test(name)
-
 #define SERVER "{\"command\":\"/usr/bin/koine\",\"args\":[\"mcp\"]}"
 #define HOOK                                                                                       \
 	"{\"matcher\":\"*\",\"hooks\":[{\"command\":\"/usr/bin/koine hook --timeout "              \
@@ -67,7 +65,7 @@ static void expect_refused(const struct editor *by, const struct edit *e, struct
 static const struct edit small = {EDIT_MEMBER, "a/b", "{\"x\":1}"};
 static const struct edit word = {EDIT_ELEMENT, "p/allow", "\"w\""};
 
-static void new_text_follows_the_file(void **state)
+TEST(new_text_follows_the_file)
 {
 	expect_put(&json_editor, &small, TEXT(""),
 		   TEXT("{\n  \"a\": {\n    \"b\": {\n      \"x\": 1\n    }\n  }\n}\n"));
@@ -83,7 +81,7 @@ static void new_text_follows_the_file(void **state)
 		   TEXT("{\n  \"p\": {\n    \"allow\": [\n      \"w\"\n    ]\n  }\n}\n"));
 }
 
-static void comments_stay_where_they_belong(void **state)
+TEST(comments_stay_where_they_belong)
 {
 	expect_put(
 		&jsonc_editor, &word,
@@ -102,7 +100,7 @@ static void comments_stay_where_they_belong(void **state)
 		TEXT("// nothing\n{\n  \"p\": {\n    \"allow\": [\n      \"w\"\n    ]\n  }\n}\n"));
 }
 
-static void what_is_there_is_left_alone(void **state)
+TEST(what_is_there_is_left_alone)
 {
 	static const char *const files[] = {
 		"{\"p\":{\"allow\":[\"w\"]}}",
@@ -124,7 +122,7 @@ static void what_is_there_is_left_alone(void **state)
 			"\"command\":\"koine hook\"}]}]}}"));
 }
 
-static void what_is_ours_is_brought_up_to_date(void **state)
+TEST(what_is_ours_is_brought_up_to_date)
 {
 	expect_put(&json_editor, &member,
 		   TEXT("{\"mcpServers\":{\"koine\":{\"command\":\"/old/koine\",\"env\":{}}}}"),
@@ -142,7 +140,7 @@ static void what_is_ours_is_brought_up_to_date(void **state)
 			"[\"mcp\"]\n\n[z]\n"));
 }
 
-static void tables_are_added_at_the_end(void **state)
+TEST(tables_are_added_at_the_end)
 {
 	expect_put(&toml_editor, table, TEXT(""),
 		   TEXT("[mcp_servers.koine]\ncommand = \"/usr/bin/koine\"\nargs = [\"mcp\"]\n"));
@@ -159,7 +157,7 @@ static void tables_are_added_at_the_end(void **state)
 
 /* ---- what is refused ---- */
 
-static void broken_json_is_refused_by_its_line(void **state)
+TEST(broken_json_is_refused_by_its_line)
 {
 	expect_refused(&json_editor, &member, TEXT("{\n\"a\": }"), "line 2: not valid JSON");
 	expect_refused(&json_editor, &member, TEXT("{"), "line 1: not valid JSON");
@@ -174,7 +172,7 @@ static void broken_json_is_refused_by_its_line(void **state)
 	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":,}"), "line 1: not valid JSON");
 }
 
-static void a_place_that_is_taken_is_refused(void **state)
+TEST(a_place_that_is_taken_is_refused)
 {
 	expect_refused(&json_editor, &member, TEXT("[]"), "line 1: the file is not an object");
 	expect_refused(&json_editor, &member, TEXT("{\n\n\"mcpServers\": \"x\"}"),
@@ -192,7 +190,7 @@ static void a_place_that_is_taken_is_refused(void **state)
 		       TEXT("{\"mcpServers\":{\"koine\":1,\"\\u006boine\":1}}"), "duplicate key");
 }
 
-static void broken_or_taken_toml_is_refused(void **state)
+TEST(broken_or_taken_toml_is_refused)
 {
 	static const struct {
 		const char *file, *words;
@@ -247,7 +245,7 @@ static void expect_taken(const struct editor *by, const struct edit *e, const ch
 	buf_done(&out);
 }
 
-static void only_what_was_put_in_is_taken(void **state)
+TEST(only_what_was_put_in_is_taken)
 {
 	expect_taken(&json_editor, &word, "{\"p\":{\"allow\":[\"w\"]},\"q\":1}", "", "{\"q\":1}");
 	expect_taken(&json_editor, &word, "{\"p\":{\"allow\":[\"w\"]}}", "{\"p\":{}}",
@@ -271,7 +269,7 @@ static void only_what_was_put_in_is_taken(void **state)
 		     "[mcp_servers.koine]\ncommand = \"mine\"\n");
 }
 
-static void tables_of_others_are_not_put_back_twice(void **state)
+TEST(tables_of_others_are_not_put_back_twice)
 {
 	expect_taken(&toml_editor, table,
 		     "[mcp_servers.koine]\ncommand = \"/new/koine\"\n[x]\na = 1\n"
@@ -282,7 +280,7 @@ static void tables_of_others_are_not_put_back_twice(void **state)
 		     "[x]\na = 1\n[new]\n");
 }
 
-static void a_table_at_the_end_of_a_file_is_put_back_before_another(void **state)
+TEST(a_table_at_the_end_of_a_file_is_put_back_before_another)
 {
 	expect_taken(&toml_editor, table,
 		     "[mcp_servers.koine]\ncommand = \"/new/koine\"\n[new]\na = 1\n",
@@ -290,7 +288,7 @@ static void a_table_at_the_end_of_a_file_is_put_back_before_another(void **state
 		     "[mcp_servers.koine]\ncommand = 'koine'\n[new]\na = 1\n");
 }
 
-static void a_group_with_another_hook_is_not_taken(void **state)
+TEST(a_group_with_another_hook_is_not_taken)
 {
 	struct text file = TEXT("{\"hooks\":{\"PermissionRequest\":[\n{\"hooks\":[{\"command\":"
 				"\"other\"},{\"command\":\"koine hook\"}]}]}}");
@@ -412,31 +410,10 @@ static void try_file(const struct trial *t, uint64_t seed)
 	buf_done(&want);
 }
 
-static void every_other_byte_stays_in_any_file(void **state)
+TEST(every_other_byte_stays_in_any_file)
 {
 	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
 		for (uint64_t seed = 1; seed <= 3000; seed++)
 			try_file(&trials[i], seed);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(new_text_follows_the_file),
-		T(comments_stay_where_they_belong),
-		T(what_is_there_is_left_alone),
-		T(what_is_ours_is_brought_up_to_date),
-		T(tables_are_added_at_the_end),
-		T(broken_json_is_refused_by_its_line),
-		T(a_place_that_is_taken_is_refused),
-		T(broken_or_taken_toml_is_refused),
-		T(only_what_was_put_in_is_taken),
-		T(a_group_with_another_hook_is_not_taken),
-		T(tables_of_others_are_not_put_back_twice),
-		T(a_table_at_the_end_of_a_file_is_put_back_before_another),
-		T(every_other_byte_stays_in_any_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

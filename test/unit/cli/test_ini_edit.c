@@ -7,8 +7,6 @@
 #include "cli/dialect/ini_edit.h"
 #include "cli/kit/value.h"
 
-#define T(name) cmocka_unit_test(name)
-
 static const struct ini_key nexus = {"listen", "nexus"};
 
 /* In memory of exactly its size, so that one byte too far is seen. */
@@ -42,9 +40,8 @@ static void expect_put(const char *file, const char *value, const char *want)
 	free((char *)text.data);
 }
 
-static void a_key_is_added_to_its_section(void **state)
+TEST(a_key_is_added_to_its_section)
 {
-	(void)state;
 	expect_put("[listen]\nash = off\n", "on",
 		   "[listen]\nnexus = on ; koine dialects\nash = off\n");
 	expect_put("[daemon]\nplaces = own\n\n[listen]", "on",
@@ -56,9 +53,8 @@ static void a_key_is_added_to_its_section(void **state)
 		   "[listen ash]\nnexus = 1\n");
 }
 
-static void a_section_is_made_where_there_is_none(void **state)
+TEST(a_section_is_made_where_there_is_none)
 {
-	(void)state;
 	expect_put("", "on", "[listen] ; koine dialects\nnexus = on ; koine dialects\n");
 	expect_put("\n", "on", "[listen] ; koine dialects\nnexus = on ; koine dialects\n\n\n");
 	expect_put("; only a comment", "on",
@@ -71,9 +67,8 @@ static void a_section_is_made_where_there_is_none(void **state)
 		   "[a]\r\nb = c\r\n");
 }
 
-static void a_value_is_changed_and_kept_behind_it(void **state)
+TEST(a_value_is_changed_and_kept_behind_it)
 {
-	(void)state;
 	expect_put("[listen]\nnexus = off\n", "on", "[listen]\nnexus = on ; was off\n");
 	expect_put("[listen]\n\tnexus\t:\toff  ; no need\n", "on",
 		   "[listen]\n\tnexus\t:\ton ; was off  ; no need\n");
@@ -82,28 +77,25 @@ static void a_value_is_changed_and_kept_behind_it(void **state)
 	expect_put("[listen]\nnexus =\n", "on", "[listen]\nnexus =on ; was \n");
 }
 
-static void of_several_lines_the_last_counts(void **state)
+TEST(of_several_lines_the_last_counts)
 {
-	(void)state;
 	expect_put("[listen]\nnexus = on\n[a]\nnexus = x\n[listen]\n; nexus = c\nnexus = off\n",
 		   "on",
 		   "[listen]\nnexus = on\n[a]\nnexus = x\n[listen]\n; nexus = c\n"
 		   "nexus = on ; was off\n");
 }
 
-static void what_is_there_already_stays(void **state)
+TEST(what_is_there_already_stays)
 {
-	(void)state;
 	expect_put("[listen]\nnexus = on ; because\n", "on", "[listen]\nnexus = on ; because\n");
 }
 
-static void a_second_change_forgets_nothing(void **state)
+TEST(a_second_change_forgets_nothing)
 {
 	struct buf a, b, c;
 	struct why why;
 	bool undone;
 
-	(void)state;
 	buf_init(&a, EDIT_FILE_MAX);
 	buf_init(&b, EDIT_FILE_MAX);
 	buf_init(&c, EDIT_FILE_MAX);
@@ -118,13 +110,12 @@ static void a_second_change_forgets_nothing(void **state)
 	buf_done(&c);
 }
 
-static void what_is_not_ours_is_not_undone(void **state)
+TEST(what_is_not_ours_is_not_undone)
 {
 	struct buf out;
 	struct why why;
 	bool undone = true;
 
-	(void)state;
 	buf_init(&out, EDIT_FILE_MAX);
 	assert_int_equal(ini_take(TEXT("[listen]\nnexus = on\n"), nexus, &out, &undone, &why), 0);
 	assert_false(undone);
@@ -132,13 +123,12 @@ static void what_is_not_ours_is_not_undone(void **state)
 	buf_done(&out);
 }
 
-static void a_line_that_koined_would_not_read_is_refused(void **state)
+TEST(a_line_that_koined_would_not_read_is_refused)
 {
 	char file[INI_LINE_MAX + 64];
 	struct buf out;
 	struct why why;
 
-	(void)state;
 	snprintf(file, sizeof(file), "[listen]\nnexus = unix:/%0*d\n", INI_LINE_MAX - 20, 0);
 	buf_init(&out, EDIT_FILE_MAX);
 	assert_true(ini_put(text_of(file), nexus, "on", &out, &why) > 0);
@@ -232,27 +222,9 @@ static void try_any(void)
 	buf_done(&after);
 }
 
-static void enable_and_disable_are_the_identity_for_any_file(void **state)
+TEST(enable_and_disable_are_the_identity_for_any_file)
 {
-	(void)state;
 	random_state = 42;
 	for (unsigned i = 0; i < 20000; i++)
 		try_any();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(a_key_is_added_to_its_section),
-		T(a_section_is_made_where_there_is_none),
-		T(a_value_is_changed_and_kept_behind_it),
-		T(of_several_lines_the_last_counts),
-		T(what_is_there_already_stays),
-		T(a_second_change_forgets_nothing),
-		T(what_is_not_ours_is_not_undone),
-		T(a_line_that_koined_would_not_read_is_refused),
-		T(enable_and_disable_are_the_identity_for_any_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

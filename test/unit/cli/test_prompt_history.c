@@ -39,14 +39,13 @@ static off_t size_of(const char *path)
 	return st.st_size;
 }
 
-static void only_the_owner_reads_it(void **state)
+TEST(only_the_owner_reads_it)
 {
 	char dir[TEMPDIR_MAX];
 	char path[PATH_MAX];
 	struct heard h = {0};
 	struct stat st;
 
-	(void)state;
 	tempdir_make(dir);
 	place(dir, path);
 	assert_int_equal(history_load(path, hear, &h), 0);
@@ -60,13 +59,12 @@ static void only_the_owner_reads_it(void **state)
 	tempdir_remove(dir);
 }
 
-static void what_was_added_comes_back_in_order(void **state)
+TEST(what_was_added_comes_back_in_order)
 {
 	char dir[TEMPDIR_MAX];
 	char path[PATH_MAX];
 	struct heard h = {0};
 
-	(void)state;
 	tempdir_make(dir);
 	place(dir, path);
 	assert_int_equal(history_add(path, "one"), 0);
@@ -78,7 +76,7 @@ static void what_was_added_comes_back_in_order(void **state)
 	tempdir_remove(dir);
 }
 
-static void it_does_not_grow_for_ever(void **state)
+TEST(it_does_not_grow_for_ever)
 {
 	char dir[TEMPDIR_MAX];
 	char path[PATH_MAX];
@@ -86,7 +84,6 @@ static void it_does_not_grow_for_ever(void **state)
 	struct heard h = {0};
 	off_t before;
 
-	(void)state;
 	tempdir_make(dir);
 	place(dir, path);
 	for (int i = 0; i < 2 * HISTORY_LINES; i++) {
@@ -105,14 +102,13 @@ static void it_does_not_grow_for_ever(void **state)
 	tempdir_remove(dir);
 }
 
-static void what_is_no_line_is_not_kept(void **state)
+TEST(what_is_no_line_is_not_kept)
 {
 	static char long_line[HISTORY_LINE_MAX + 1];
 	char dir[TEMPDIR_MAX];
 	char path[PATH_MAX];
 	struct heard h = {0};
 
-	(void)state;
 	tempdir_make(dir);
 	place(dir, path);
 	memset(long_line, 'x', HISTORY_LINE_MAX);
@@ -123,14 +119,13 @@ static void what_is_no_line_is_not_kept(void **state)
 	tempdir_remove(dir);
 }
 
-static void a_fifo_is_left_alone(void **state)
+TEST(a_fifo_is_left_alone)
 {
 	char dir[TEMPDIR_MAX];
 	char path[PATH_MAX];
 	char folder[PATH_MAX];
 	struct heard h = {0};
 
-	(void)state;
 	tempdir_make(dir);
 	place(dir, path);
 	snprintf(folder, sizeof(folder), "%s/koine", dir);
@@ -141,11 +136,10 @@ static void a_fifo_is_left_alone(void **state)
 	tempdir_remove(dir);
 }
 
-static void without_a_home_there_is_none(void **state)
+TEST(without_a_home_there_is_none)
 {
 	char path[PATH_MAX];
 
-	(void)state;
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("HOME");
 	assert_int_equal(history_path(path), -ENOENT);
@@ -172,12 +166,11 @@ static void expect_line(struct lines *l, const char *want)
 	assert_memory_equal(line.data, want, line.len);
 }
 
-static void lines_come_whole_however_they_are_cut(void **state)
+TEST(lines_come_whole_however_they_are_cut)
 {
 	struct lines l;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	lines_init(&l, ends[0], 1 << 20);
 	assert_int_equal(write(ends[1], "one\n\ntw", 7), 7);
@@ -193,14 +186,13 @@ static void lines_come_whole_however_they_are_cut(void **state)
 	close(ends[0]);
 }
 
-static void a_line_has_a_limit(void **state)
+TEST(a_line_has_a_limit)
 {
 	static char part[20000];
 	struct lines l;
 	struct text line;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	lines_init(&l, ends[0], 30000);
 	memset(part, 'x', sizeof(part));
@@ -210,20 +202,4 @@ static void a_line_has_a_limit(void **state)
 	lines_done(&l);
 	close(ends[0]);
 	close(ends[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_the_owner_reads_it),
-		cmocka_unit_test(what_was_added_comes_back_in_order),
-		cmocka_unit_test(it_does_not_grow_for_ever),
-		cmocka_unit_test(what_is_no_line_is_not_kept),
-		cmocka_unit_test(a_fifo_is_left_alone),
-		cmocka_unit_test(without_a_home_there_is_none),
-		cmocka_unit_test(lines_come_whole_however_they_are_cut),
-		cmocka_unit_test(a_line_has_a_limit),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

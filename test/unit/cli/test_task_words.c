@@ -7,7 +7,7 @@
 #include "cli/task/task.h"
 #include "tempdir.h"
 
-static void durations_are_read_as_people_write_them(void **state)
+TEST(durations_are_read_as_people_write_them)
 {
 	static const struct {
 		const char *text;
@@ -18,7 +18,6 @@ static void durations_are_read_as_people_write_them(void **state)
 		{"1h30m", 5400000}, {"1d2h", 93600000}, {"0.5", 500},    {"3650d", 315360000000},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t ms = -1;
 
@@ -27,14 +26,13 @@ static void durations_are_read_as_people_write_them(void **state)
 	}
 }
 
-static void what_is_no_duration_is_refused(void **state)
+TEST(what_is_no_duration_is_refused)
 {
 	static const char *const rows[] = {
 		"",    "s",    "-5s", "5x", "5 s", "1h30",   "inf",   "nan",
 		"1e3", "0x10", "5ss", "m5", "..",  "1.2.3s", "4000d", "99999999999999999999999s",
 		"5s ", "+5s"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		int64_t ms = 7;
 
@@ -43,7 +41,7 @@ static void what_is_no_duration_is_refused(void **state)
 	}
 }
 
-static void spans_are_short(void **state)
+TEST(spans_are_short)
 {
 	static const struct {
 		int64_t ms;
@@ -56,7 +54,6 @@ static void spans_are_short(void **state)
 		{INT64_MAX, NULL, NULL},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char shown[SPAN_SHOWN];
 
@@ -70,7 +67,7 @@ static void spans_are_short(void **state)
 	}
 }
 
-static void a_number_is_an_id(void **state)
+TEST(a_number_is_an_id)
 {
 	static const struct {
 		const char *typed;
@@ -88,7 +85,6 @@ static void a_number_is_an_id(void **state)
 	char id[TASK_ID_MAX];
 	char long_one[TASK_ID_MAX + 1];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		assert_true(task_id(rows[i].typed, id));
 		assert_string_equal(id, rows[i].id);
@@ -120,13 +116,12 @@ static void expect_project(const char *dir, const char *from, const char *want)
 	assert_string_equal(project, wanted);
 }
 
-static void the_nearest_project_counts(void **state)
+TEST(the_nearest_project_counts)
 {
 	char dir[TEMPDIR_MAX];
 	char whole[PATH_MAX];
 	char link[2 * PATH_MAX];
 
-	(void)state;
 	tempdir_make(dir);
 	assert_non_null(realpath(dir, whole));
 	make(whole, "a");
@@ -145,14 +140,13 @@ static void the_nearest_project_counts(void **state)
 	tempdir_remove(dir);
 }
 
-static void a_file_makes_no_project(void **state)
+TEST(a_file_makes_no_project)
 {
 	char dir[TEMPDIR_MAX];
 	char path[2 * PATH_MAX];
 	char project[PATH_MAX];
 	FILE *f;
 
-	(void)state;
 	tempdir_make(dir);
 	snprintf(path, sizeof(path), "%s/.aiwg", dir);
 	f = fopen(path, "w");
@@ -164,18 +158,4 @@ static void a_file_makes_no_project(void **state)
 	snprintf(path, sizeof(path), "%s/nowhere", dir);
 	assert_false(task_project_above(path, project));
 	tempdir_remove(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(durations_are_read_as_people_write_them),
-		cmocka_unit_test(what_is_no_duration_is_refused),
-		cmocka_unit_test(spans_are_short),
-		cmocka_unit_test(a_number_is_an_id),
-		cmocka_unit_test(the_nearest_project_counts),
-		cmocka_unit_test(a_file_makes_no_project),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

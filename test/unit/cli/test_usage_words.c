@@ -53,9 +53,8 @@ static const struct {
 	{"]]] ...", {"a"}, ""},
 };
 
-static void the_argument_at_a_place_is_found(void **state)
+TEST(the_argument_at_a_place_is_found)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct usage u = {.left = rows[i].usage, .typed = (char *const *)rows[i].typed};
 		char got[256] = "";
@@ -75,9 +74,8 @@ static void the_argument_at_a_place_is_found(void **state)
 	}
 }
 
-static void a_word_means_what_the_table_or_the_row_says(void **state)
+TEST(a_word_means_what_the_table_or_the_row_says)
 {
-	(void)state;
 	assert_int_equal(usage_meaning(TEXT("FILE"), COMPLETES_TASK), COMPLETES_FILE);
 	assert_int_equal(usage_meaning(TEXT("ID"), COMPLETES_TASK), COMPLETES_TASK);
 	assert_int_equal(usage_meaning(TEXT("ID"), COMPLETES_NOTHING), COMPLETES_NOTHING);
@@ -89,14 +87,4 @@ static void a_word_means_what_the_table_or_the_row_says(void **state)
 	assert_false(usage_is_literal(TEXT("ID")));
 	assert_false(usage_is_literal(TEXT("key=value")));
 	assert_false(usage_is_literal(TEXT("")));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_argument_at_a_place_is_found),
-		cmocka_unit_test(a_word_means_what_the_table_or_the_row_says),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,6 +45,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static void complain(void *arg, const char *sentence)
 {
 	struct fixture *f = arg;
@@ -77,7 +79,7 @@ static void assert_text(struct text got, const char *want)
 
 /* ---- daemon.json ---- */
 
-static void limits_are_read_and_minutes_may_have_fractions(void **state)
+TEST(limits_are_read_and_minutes_may_have_fractions)
 {
 	struct fixture *f = *state;
 
@@ -93,7 +95,7 @@ static void limits_are_read_and_minutes_may_have_fractions(void **state)
 	assert_int_equal(f->n_complaints, 0);
 }
 
-static void an_empty_object_says_nothing(void **state)
+TEST(an_empty_object_says_nothing)
 {
 	struct fixture *f = *state;
 
@@ -104,7 +106,7 @@ static void an_empty_object_says_nothing(void **state)
 	assert_int_equal(f->config.n_rules, 0);
 }
 
-static void a_rule_has_all_that_it_was_given(void **state)
+TEST(a_rule_has_all_that_it_was_given)
 {
 	struct fixture *f = *state;
 	const struct rule *r;
@@ -142,7 +144,7 @@ static void a_rule_has_all_that_it_was_given(void **state)
 	assert_text(value_text(r->conditions[0].value), "c$");
 }
 
-static void a_rule_hears_the_log_only_where_its_trigger_names_events(void **state)
+TEST(a_rule_hears_the_log_only_where_its_trigger_names_events)
 {
 	static const struct {
 		const char *trigger;
@@ -169,7 +171,7 @@ static void a_rule_hears_the_log_only_where_its_trigger_names_events(void **stat
 	}
 }
 
-static void a_wrong_rule_is_told_with_its_line_and_the_others_load(void **state)
+TEST(a_wrong_rule_is_told_with_its_line_and_the_others_load)
 {
 	struct fixture *f = *state;
 
@@ -221,7 +223,7 @@ static void read_many(struct fixture *f, unsigned n)
 	buf_done(&text);
 }
 
-static void the_first_of_too_many_are_used_and_the_rest_is_told(void **state)
+TEST(the_first_of_too_many_are_used_and_the_rest_is_told)
 {
 	struct fixture *f = *state;
 
@@ -243,7 +245,7 @@ static void the_first_of_too_many_are_used_and_the_rest_is_told(void **state)
 			    FILE_NAME ":303: 'jobs' has 300 entries; only the first 256 are used");
 }
 
-static void paths_to_watch_are_objects_or_texts(void **state)
+TEST(paths_to_watch_are_objects_or_texts)
 {
 	struct fixture *f = *state;
 	const struct aiwg_watched *w;
@@ -265,7 +267,7 @@ static void paths_to_watch_are_objects_or_texts(void **state)
 	assert_text(w[1].extensions[0], ".md");
 }
 
-static void jobs_need_an_id_and_a_time(void **state)
+TEST(jobs_need_an_id_and_a_time)
 {
 	struct fixture *f = *state;
 
@@ -280,7 +282,7 @@ static void jobs_need_an_id_and_a_time(void **state)
 	assert_int_equal(f->n_complaints, 1);
 }
 
-static void what_is_no_json_is_refused_with_its_line(void **state)
+TEST(what_is_no_json_is_refused_with_its_line)
 {
 	struct fixture *f = *state;
 
@@ -301,7 +303,7 @@ static struct printed_task *import(struct fixture *f, const char *text, unsigned
 	return tasks;
 }
 
-static void tasks_come_back_oldest_first_and_none_runs(void **state)
+TEST(tasks_come_back_oldest_first_and_none_runs)
 {
 	struct fixture *f = *state;
 	struct value *metadata;
@@ -345,7 +347,7 @@ static void tasks_come_back_oldest_first_and_none_runs(void **state)
 	assert_text(r[2].output, "so far");
 }
 
-static void a_queued_task_whose_prompt_cannot_be_used_has_failed(void **state)
+TEST(a_queued_task_whose_prompt_cannot_be_used_has_failed)
 {
 	struct fixture *f = *state;
 	unsigned n;
@@ -361,7 +363,7 @@ static void a_queued_task_whose_prompt_cannot_be_used_has_failed(void **state)
 	assert_text(r[1].task.prompt, "5");
 }
 
-static void what_holds_no_tasks_is_refused(void **state)
+TEST(what_holds_no_tasks_is_refused)
 {
 	static const char *const texts[] = {"", "{", "[]", "{\"tasks\":{}}", "null"};
 	struct fixture *f = *state;
@@ -384,7 +386,7 @@ static int limit_of(struct fixture *f, const char *json, int64_t *ret)
 	return aiwg_read_limit(v, ret, &f->why);
 }
 
-static void limits_come_as_numbers_or_digits(void **state)
+TEST(limits_come_as_numbers_or_digits)
 {
 	static const struct {
 		const char *json;
@@ -405,7 +407,7 @@ static void limits_come_as_numbers_or_digits(void **state)
 	assert_int_equal(got, 0);
 }
 
-static void limits_that_are_none_are_refused(void **state)
+TEST(limits_that_are_none_are_refused)
 {
 	static const char *const cases[] = {"-1",   "\"-1\"", "\"five\"", "\"0x10\"",
 					    "true", "[5]",    "{}",       "\"inf\""};
@@ -418,7 +420,7 @@ static void limits_that_are_none_are_refused(void **state)
 
 /* ---- files ---- */
 
-static void json_is_indented_as_the_original_does(void **state)
+TEST(json_is_indented_as_the_original_does)
 {
 	static const char plain[] =
 		"{\"a\":[1,{\"b\":\"x{,:\\\"]\"}],\"c\":{},\"d\":[],\"e\":null}";
@@ -426,7 +428,6 @@ static void json_is_indented_as_the_original_does(void **state)
 				   "}\n  ],\n  \"c\": {},\n  \"d\": [],\n  \"e\": null\n}";
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 4096);
 	project_indent(text_of(plain), &out);
 	buf_add_char(&out, '\0');
@@ -434,7 +435,7 @@ static void json_is_indented_as_the_original_does(void **state)
 	buf_done(&out);
 }
 
-static void the_pid_is_removed_only_while_it_is_ours(void **state)
+TEST(the_pid_is_removed_only_while_it_is_ours)
 {
 	char dir[TEMPDIR_MAX];
 	char path[TEMPDIR_MAX + 64];
@@ -442,7 +443,6 @@ static void the_pid_is_removed_only_while_it_is_ours(void **state)
 	struct buf text;
 	struct stat st;
 
-	(void)state;
 	tempdir_make(dir);
 	snprintf(path, sizeof(path), "%s/.aiwg", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -464,7 +464,7 @@ static void the_pid_is_removed_only_while_it_is_ours(void **state)
 }
 
 /* A project may come from anywhere. */
-static void a_link_in_the_way_is_replaced_not_followed(void **state)
+TEST(a_link_in_the_way_is_replaced_not_followed)
 {
 	char dir[TEMPDIR_MAX];
 	char victim[TEMPDIR_MAX + 64];
@@ -472,7 +472,6 @@ static void a_link_in_the_way_is_replaced_not_followed(void **state)
 	struct stat st;
 	FILE *file;
 
-	(void)state;
 	tempdir_make(dir);
 	snprintf(victim, sizeof(victim), "%s/.aiwg", dir);
 	assert_int_equal(mkdir(victim, 0700), 0);
@@ -491,14 +490,13 @@ static void a_link_in_the_way_is_replaced_not_followed(void **state)
 	tempdir_remove(dir);
 }
 
-static void a_log_is_private_and_moved_aside_when_it_is_full(void **state)
+TEST(a_log_is_private_and_moved_aside_when_it_is_full)
 {
 	char dir[TEMPDIR_MAX];
 	char path[TEMPDIR_MAX + 64];
 	struct buf text;
 	struct stat st;
 
-	(void)state;
 	tempdir_make(dir);
 	for (const char *const *part = (const char *const[]) {"/.aiwg", "/.aiwg/daemon", NULL};
 	     *part; part++) {
@@ -522,14 +520,13 @@ static void a_log_is_private_and_moved_aside_when_it_is_full(void **state)
 	tempdir_remove(dir);
 }
 
-static void a_log_that_is_another_file_too_is_left_alone(void **state)
+TEST(a_log_that_is_another_file_too_is_left_alone)
 {
 	char dir[TEMPDIR_MAX];
 	char victim[TEMPDIR_MAX + 64];
 	char path[TEMPDIR_MAX + 64];
 	struct stat st;
 
-	(void)state;
 	tempdir_make(dir);
 	snprintf(path, sizeof(path), "%s/.aiwg", dir);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -544,33 +541,4 @@ static void a_log_that_is_another_file_too_is_left_alone(void **state)
 	assert_int_equal(stat(victim, &st), 0);
 	assert_int_equal(st.st_size, 8);
 	tempdir_remove(dir);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(limits_are_read_and_minutes_may_have_fractions),
-		T(an_empty_object_says_nothing),
-		T(a_rule_has_all_that_it_was_given),
-		T(a_rule_hears_the_log_only_where_its_trigger_names_events),
-		T(a_wrong_rule_is_told_with_its_line_and_the_others_load),
-		T(the_first_of_too_many_are_used_and_the_rest_is_told),
-		T(paths_to_watch_are_objects_or_texts),
-		T(jobs_need_an_id_and_a_time),
-		T(what_is_no_json_is_refused_with_its_line),
-		T(tasks_come_back_oldest_first_and_none_runs),
-		T(a_queued_task_whose_prompt_cannot_be_used_has_failed),
-		T(what_holds_no_tasks_is_refused),
-		T(limits_come_as_numbers_or_digits),
-		T(limits_that_are_none_are_refused),
-		T(json_is_indented_as_the_original_does),
-		T(the_pid_is_removed_only_while_it_is_ours),
-		T(a_link_in_the_way_is_replaced_not_followed),
-		T(a_log_is_private_and_moved_aside_when_it_is_full),
-		T(a_log_that_is_another_file_too_is_left_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

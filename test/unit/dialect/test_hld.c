@@ -106,7 +106,6 @@ static int burst_run(struct work *work, int lane)
 {
 	const struct burst *b = list_entry(work, struct burst, work);
 
-	(void)lane;
 	for (int i = 0; i < b->n; i++)
 		add_one(b, b->first + i);
 	return 0;
@@ -219,7 +218,9 @@ static struct text packed(struct fixture *f, const struct value *v)
 	return t;
 }
 
-static void an_event_is_worded_with_its_names_in_order(void **state)
+FIXTURE(setup, teardown);
+
+TEST(an_event_is_worded_with_its_names_in_order)
 {
 	struct fixture *f = *state;
 	struct object_builder inner, data;
@@ -247,7 +248,7 @@ static void an_event_is_worded_with_its_names_in_order(void **state)
 	buf_done(&out);
 }
 
-static void what_hld_does_not_know_is_not_told(void **state)
+TEST(what_hld_does_not_know_is_not_told)
 {
 	struct fixture *f = *state;
 	struct object_builder data;
@@ -266,12 +267,11 @@ static void what_hld_does_not_know_is_not_told(void **state)
 	buf_done(&out);
 }
 
-static void time_is_as_go_writes_it(void **state)
+TEST(time_is_as_go_writes_it)
 {
 	struct buf out;
 	struct json j;
 
-	(void)state;
 	buf_init(&out, 400);
 	j = json_writer(&out);
 	json_begin_object(&j);
@@ -289,7 +289,7 @@ static void time_is_as_go_writes_it(void **state)
 
 /* ---- who is told what ---- */
 
-static void filters_hold_together(void **state)
+TEST(filters_hold_together)
 {
 	struct place p;
 	struct dialer all, one, approvals, none;
@@ -326,7 +326,7 @@ static void filters_hold_together(void **state)
 	close_place(&p);
 }
 
-static void a_connection_that_subscribed_is_the_servers_alone(void **state)
+TEST(a_connection_that_subscribed_is_the_servers_alone)
 {
 	struct place p;
 	struct dialer c;
@@ -350,7 +350,7 @@ static void a_connection_that_subscribed_is_the_servers_alone(void **state)
 	close_place(&p);
 }
 
-static void silence_is_broken_by_a_heartbeat(void **state)
+TEST(silence_is_broken_by_a_heartbeat)
 {
 	struct place p;
 	struct dialer c;
@@ -375,7 +375,7 @@ static void read_numbers(struct place *p, struct dialer *c, int first, int n)
 		assert_int_equal(next_number(p, c), first + i);
 }
 
-static void of_one_that_does_not_read_the_newest_are_dropped_and_counted(void **state)
+TEST(of_one_that_does_not_read_the_newest_are_dropped_and_counted)
 {
 	enum { N = 600 };
 	struct place p;
@@ -410,7 +410,7 @@ static void of_one_that_does_not_read_the_newest_are_dropped_and_counted(void **
 	close_place(&p);
 }
 
-static void who_reads_loses_nothing_of_a_burst(void **state)
+TEST(who_reads_loses_nothing_of_a_burst)
 {
 	enum { N = 60 * HLD_QUEUE };
 	struct place p;
@@ -432,7 +432,7 @@ static void who_reads_loses_nothing_of_a_burst(void **state)
 	close_place(&p);
 }
 
-static void more_than_is_held_for_anybody_does_no_harm(void **state)
+TEST(more_than_is_held_for_anybody_does_no_harm)
 {
 	enum { N = 400, BYTES = 60000, PIECE = 100 };
 	struct place p;
@@ -448,23 +448,4 @@ static void more_than_is_held_for_anybody_does_no_harm(void **state)
 	read_numbers(&p, &stalled, 0, HLD_QUEUE);
 	dialer_done(&stalled);
 	close_place(&p);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(an_event_is_worded_with_its_names_in_order),
-		T(what_hld_does_not_know_is_not_told),
-		T(time_is_as_go_writes_it),
-		T(filters_hold_together),
-		T(a_connection_that_subscribed_is_the_servers_alone),
-		T(silence_is_broken_by_a_heartbeat),
-		T(of_one_that_does_not_read_the_newest_are_dropped_and_counted),
-		T(who_reads_loses_nothing_of_a_burst),
-		T(more_than_is_held_for_anybody_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

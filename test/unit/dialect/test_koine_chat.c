@@ -195,12 +195,11 @@ static void hear_nothing(struct fixture *f)
 
 /* ---- text ---- */
 
-static void a_character_is_never_cut(void **state)
+TEST(a_character_is_never_cut)
 {
 	static const char word[] = "na\xc3\xafve \xe6\x9d\xb1 \xf0\x9f\x8e\x89!";
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	say(&f, ASK(R1));
 	for (size_t i = 0; i < strlen(word); i++)
@@ -238,7 +237,7 @@ static size_t follow_pieces(struct fixture *f, size_t at)
 }
 
 /* Enough for the queue of one client several times over. */
-static void who_does_not_read_is_not_flooded_and_loses_nothing(void **state)
+TEST(who_does_not_read_is_not_flooded_and_loses_nothing)
 {
 	enum { N = 400, LEN = 10000 };
 	static const char begin[] = "{\"jsonrpc\":\"2.0\",\"result\":{\"content\":\"xxxx";
@@ -246,7 +245,6 @@ static void who_does_not_read_is_not_flooded_and_loses_nothing(void **state)
 	struct fixture f;
 	size_t first;
 
-	(void)state;
 	start(&f);
 	memset(piece, 'x', sizeof(piece));
 	say(&f, ASK(R1));
@@ -265,11 +263,10 @@ static void who_does_not_read_is_not_flooded_and_loses_nothing(void **state)
 
 /* ---- ends ---- */
 
-static void a_turn_may_end_at_once(void **state)
+TEST(a_turn_may_end_at_once)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	played.at_once = true;
 	say(&f, ASK("{'content':'hi','request_id':-7}"));
@@ -278,7 +275,7 @@ static void a_turn_may_end_at_once(void **state)
 	finish(&f);
 }
 
-static void calls_of_tools_are_json_as_far_as_they_are(void **state)
+TEST(calls_of_tools_are_json_as_far_as_they_are)
 {
 	const struct tool_call calls[] = {
 		{TEXT("t1"), TEXT("look"), TEXT("{\"at\":\n[1, 2]}")},
@@ -286,7 +283,6 @@ static void calls_of_tools_are_json_as_far_as_they_are(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	say(&f, ASK("{'content':'hi','request_id':'r1','tools':[{'name':'look','description':'d',"
 		    "'parameters':{'type': 'object'}},{'name':'go'}]}"));
@@ -311,13 +307,12 @@ static void calls_of_tools_are_json_as_far_as_they_are(void **state)
 	finish(&f);
 }
 
-static void long_words_of_an_agent_come_whole(void **state)
+TEST(long_words_of_an_agent_come_whole)
 {
 	char words[1001];
 	struct buf want;
 	struct fixture f;
 
-	(void)state;
 	memset(words, 'x', sizeof(words) - 1);
 	words[sizeof(words) - 1] = '\0';
 	buf_init(&want, 4096);
@@ -339,7 +334,7 @@ static void long_words_of_an_agent_come_whole(void **state)
 
 /* ---- what is wrong with it ---- */
 
-static void bad_shapes_are_refused_with_the_field(void **state)
+TEST(bad_shapes_are_refused_with_the_field)
 {
 	static const struct {
 		const char *params;
@@ -373,7 +368,6 @@ static void bad_shapes_are_refused_with_the_field(void **state)
 	};
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		say(&f, rows[i].params);
@@ -382,13 +376,12 @@ static void bad_shapes_are_refused_with_the_field(void **state)
 	finish(&f);
 }
 
-static void too_many_tools_are_refused(void **state)
+TEST(too_many_tools_are_refused)
 {
 	char params[4096] = "{'content':'a','tools':[{'name':'t'}";
 	char call[4200];
 	struct fixture f;
 
-	(void)state;
 	for (int i = 0; i < AGENT_TOOLS_MAX; i++)
 		strcat(params, ",{'name':'t'}");
 	snprintf(call, sizeof(call),
@@ -401,11 +394,10 @@ static void too_many_tools_are_refused(void **state)
 
 /* ---- agents ---- */
 
-static void a_cancelled_probe_may_still_end(void **state)
+TEST(a_cancelled_probe_may_still_end)
 {
 	struct fixture f;
 
-	(void)state;
 	start(&f);
 	say(&f, CALL("chat.agents", "{}"));
 	say(&f, "{'jsonrpc':'2.0','method':'rpc.cancel','params':{'id':1},'id':2}\n");
@@ -414,20 +406,4 @@ static void a_cancelled_probe_may_still_end(void **state)
 	played.agents(played.agents_arg, NULL, 0);
 	hear_nothing(&f);
 	finish(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_character_is_never_cut),
-		cmocka_unit_test(who_does_not_read_is_not_flooded_and_loses_nothing),
-		cmocka_unit_test(a_turn_may_end_at_once),
-		cmocka_unit_test(calls_of_tools_are_json_as_far_as_they_are),
-		cmocka_unit_test(long_words_of_an_agent_come_whole),
-		cmocka_unit_test(bad_shapes_are_refused_with_the_field),
-		cmocka_unit_test(too_many_tools_are_refused),
-		cmocka_unit_test(a_cancelled_probe_may_still_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,9 +64,8 @@ static const char *read_as(const char *messages)
 	"'ToolCalls':[{'ID':'a','Function':{'Name':'x','Arguments':'{}'}},"                        \
 	"{'ID':'b','Function':{'Name':'y','Arguments':'{}'}}]"
 
-static void what_follows_the_last_answer_is_the_question(void **state)
+TEST(what_follows_the_last_answer_is_the_question)
 {
-	(void)state;
 	assert_string_equal(read_as("[" USER("one") "]"), "? one");
 	assert_string_equal(read_as("[" USER("one") "," ASSISTANT("two") "," USER("three") "]"),
 			    "user one|assistant two|? three");
@@ -79,9 +78,8 @@ static void what_follows_the_last_answer_is_the_question(void **state)
 			    "? one\n\ntwo");
 }
 
-static void who_says_nothing_asks_nothing(void **state)
+TEST(who_says_nothing_asks_nothing)
 {
-	(void)state;
 	assert_string_equal(read_as("[]"), "? ");
 	assert_string_equal(read_as("[{}]"), "? ");
 	assert_string_equal(read_as("[1,'x',null]"), "? ");
@@ -89,9 +87,8 @@ static void who_says_nothing_asks_nothing(void **state)
 			    "user one|assistant two|? ");
 }
 
-static void results_belong_to_their_calls(void **state)
+TEST(results_belong_to_their_calls)
 {
-	(void)state;
 	/* by id; texts as they are, the rest as JSON */
 	assert_string_equal(
 		read_as("[" USER("q") ",{'Role':'assistant'," CALLS "},{'Role':'tool',"
@@ -130,9 +127,8 @@ static void results_belong_to_their_calls(void **state)
 #define NAMELESS      "'ToolCalls':[{'Function':{'Name':'x'}},{'ID':'','Function':{'Name':'y'}}]"
 #define RESULTS(list) "{'Role':'tool','ToolExecutionResults':[" list "]}"
 
-static void each_call_has_an_id_and_one_result(void **state)
+TEST(each_call_has_an_id_and_one_result)
 {
-	(void)state;
 	/* calls without one are numbered, over the whole history */
 	assert_string_equal(
 		read_as("[{'Role':'assistant'," NAMELESS
@@ -169,9 +165,8 @@ static void each_call_has_an_id_and_one_result(void **state)
 		"assistant |tool a x|assistant |= a y|");
 }
 
-static void without_the_answer_results_follow_what_was_said(void **state)
+TEST(without_the_answer_results_follow_what_was_said)
 {
-	(void)state;
 	assert_string_equal(
 		read_as("[" USER("one") "," USER("two") "," RESULTS(
 			"{'ID':'a','Result':'x'},{'Result':'y'}") "," USER("three") "]"),
@@ -189,7 +184,7 @@ static void without_the_answer_results_follow_what_was_said(void **state)
 			    "user one|tool a x|user two|= a y|");
 }
 
-static void results_find_the_answer_that_wanted_them(void **state)
+TEST(results_find_the_answer_that_wanted_them)
 {
 	static struct tool_call calls[] = {{.id = TEXT("a")}, {.id = TEXT("b")}};
 	static struct tool_call other = {.id = TEXT("a")};
@@ -206,7 +201,6 @@ static void results_find_the_answer_that_wanted_them(void **state)
 	struct ocg_chain newer = {.said = since, .n_said = 2, .conversation = TEXT("ocg-2")};
 	struct ocg_chain older = {.said = said, .n_said = 4, .conversation = TEXT("ocg-1")};
 
-	(void)state;
 	list_append(&chains, &newer.link);
 	list_append(&chains, &older.link);
 	/* by their ids; with the question, if that did not come */
@@ -241,9 +235,8 @@ static void results_find_the_answer_that_wanted_them(void **state)
 	list_init(&chains);
 }
 
-static void failures_are_told_apart(void **state)
+TEST(failures_are_told_apart)
 {
-	(void)state;
 	assert_string_equal(read_as("[{'Role':'tool','ToolExecutionResults':[{'ID':'a','Result':{'"
 				    "error':'no'}},"
 				    "{'ID':'b','Result':{'success':false}},"
@@ -252,14 +245,13 @@ static void failures_are_told_apart(void **state)
 			    "= c {\"success\":true,\"error\":\"ignored\"}|");
 }
 
-static void tools_are_handed_on(void **state)
+TEST(tools_are_handed_on)
 {
 	const struct ocg_chat_in in = {
 		.tools = tree("[{'Type':'function','Function':{'Name':'n','Description':'d',"
 			      "'Parameters':{'type':'object'}}},{'Function':{'Name':'m'}},{}]")};
 	struct chat_ask ask;
 
-	(void)state;
 	assert_int_equal(ocg_chat_read(&arena, &in, &chains, &ask), 0);
 	assert_int_equal(ask.n_tools, 3);
 	assert_true(text_is(ask.tools[0].name, "n") && text_is(ask.tools[0].description, "d"));
@@ -270,7 +262,7 @@ static void tools_are_handed_on(void **state)
 
 /* ---- without anything ---- */
 
-static void each_part_that_is_missing_is_named(void **state)
+TEST(each_part_that_is_missing_is_named)
 {
 	static const struct {
 		const char *method;
@@ -294,7 +286,6 @@ static void each_part_that_is_missing_is_named(void **state)
 	struct world w;
 	struct dialer c;
 
-	(void)state;
 	lines.framing = SPEAKS_LINE;
 	log_set_level(LOG_LEVEL_ERR);
 	assert_int_equal(world_init(&w, &lines, &opts), 0);
@@ -319,7 +310,6 @@ static void each_part_that_is_missing_is_named(void **state)
 
 static int set_up(void **state)
 {
-	(void)state;
 	arena_init(&arena, 1 << 20);
 	list_init(&chains);
 	return 0;
@@ -327,13 +317,14 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	arena_done(&arena);
 	return 0;
 }
 
+GROUP_FIXTURE(set_up, tear_down);
+
 /* As many as a gateway may send that nobody has answered: all of it is little. */
-static void many_messages_need_no_more_than_they_are(void **state)
+TEST(many_messages_need_no_more_than_they_are)
 {
 	static const char first[] = "[{'Role':'system','Content':'word word word word word'}";
 	struct ocg_chat_in many = {0};
@@ -341,7 +332,6 @@ static void many_messages_need_no_more_than_they_are(void **state)
 	struct arena small;
 	struct buf text;
 
-	(void)state;
 	buf_init(&text, 8 << 20);
 	buf_add_str(&text, first);
 	for (unsigned i = 0; i < 500; i++)
@@ -360,7 +350,7 @@ static void many_messages_need_no_more_than_they_are(void **state)
 	buf_done(&text);
 }
 
-static void a_completion_beyond_the_memory_limit_is_refused_with_the_limit(void **state)
+TEST(a_completion_beyond_the_memory_limit_is_refused_with_the_limit)
 {
 	struct engine engine = {0};
 	struct gateway_known known = {.bytes = COMPLETION_BYTES_MAX + 1};
@@ -373,23 +363,4 @@ static void a_completion_beyond_the_memory_limit_is_refused_with_the_limit(void 
 	assert_int_equal(completion_start(&engine, NULL, &settings, &ask, &sink, &c, &why),
 			 REFUSE_LIMIT);
 	assert_non_null(strstr(why.text, "(limit 268435456 bytes)"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_follows_the_last_answer_is_the_question),
-		cmocka_unit_test(who_says_nothing_asks_nothing),
-		cmocka_unit_test(results_belong_to_their_calls),
-		cmocka_unit_test(each_call_has_an_id_and_one_result),
-		cmocka_unit_test(without_the_answer_results_follow_what_was_said),
-		cmocka_unit_test(results_find_the_answer_that_wanted_them),
-		cmocka_unit_test(failures_are_told_apart),
-		cmocka_unit_test(tools_are_handed_on),
-		cmocka_unit_test(many_messages_need_no_more_than_they_are),
-		cmocka_unit_test(each_part_that_is_missing_is_named),
-		cmocka_unit_test(a_completion_beyond_the_memory_limit_is_refused_with_the_limit),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -138,6 +138,8 @@ static int world_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(world_setup, world_teardown);
+
 static void set_rules(struct world *w)
 {
 	approvals_set_rules(approvals(w), w->rules, w->n_rules);
@@ -313,7 +315,7 @@ static bool says(const struct value *data, const char *key, const char *want)
 
 static void grant(struct world *w, const struct grant *row);
 
-static void the_last_rule_that_matches_wins(void **state)
+TEST(the_last_rule_that_matches_wins)
 {
 	struct world *w = *state;
 	struct told t;
@@ -331,7 +333,7 @@ static void the_last_rule_that_matches_wins(void **state)
 	assert_int_equal(approvals_pending(approvals(w)), 1);
 }
 
-static void a_rule_knows_who_asks(void **state)
+TEST(a_rule_knows_who_asks)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -349,7 +351,7 @@ static void a_rule_knows_who_asks(void **state)
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
 }
 
-static void what_a_rule_answers_is_kept_and_told(void **state)
+TEST(what_a_rule_answers_is_kept_and_told)
 {
 	struct world *w = *state;
 	const struct value *data;
@@ -366,7 +368,7 @@ static void what_a_rule_answers_is_kept_and_told(void **state)
 }
 
 /* {"n":1,"deep":{"command":...}} has no member "command" itself. */
-static void a_rule_may_name_the_member(void **state)
+TEST(a_rule_may_name_the_member)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -392,7 +394,7 @@ static void a_rule_may_name_the_member(void **state)
 	assert_int_equal(ask_with(w, "Bash", "A=b").status, APPROVAL_DENIED);
 }
 
-static void questions_are_for_humans(void **state)
+TEST(questions_are_for_humans)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("what now?");
@@ -442,7 +444,7 @@ static void judge(struct world *w, const struct judged *cases, size_t n)
 
 #define JUDGE(w, cases) judge(w, cases, sizeof(cases) / sizeof((cases)[0]))
 
-static void a_rule_that_denies_fits_if_anything_does(void **state)
+TEST(a_rule_that_denies_fits_if_anything_does)
 {
 	static const struct judged cases[] = {
 		{"{\"command\":\"ls\"}", APPROVAL_APPROVED},
@@ -475,7 +477,7 @@ static void a_rule_that_denies_fits_if_anything_does(void **state)
 	JUDGE(w, cases);
 }
 
-static void a_rule_that_allows_fits_if_everything_does(void **state)
+TEST(a_rule_that_allows_fits_if_everything_does)
 {
 	static const struct judged cases[] = {
 		{"{\"command\":\"git status\"}", APPROVAL_APPROVED},
@@ -501,7 +503,7 @@ static void a_rule_that_allows_fits_if_everything_does(void **state)
 }
 
 /* A grant is judged as a rule is, and one without a pattern is for an input that says one thing. */
-static void no_key_stands_twice_in_what_is_allowed(void **state)
+TEST(no_key_stands_twice_in_what_is_allowed)
 {
 	static const struct judged cases[] = {
 		{"{\"command\":\"ls\"}", APPROVAL_APPROVED},
@@ -520,7 +522,7 @@ static void no_key_stands_twice_in_what_is_allowed(void **state)
 	JUDGE(w, cases);
 }
 
-static void all_texts_fit_what_allows_without_a_name(void **state)
+TEST(all_texts_fit_what_allows_without_a_name)
 {
 	static const struct judged cases[] = {
 		{"{\"command\":\"git status\",\"n\":1}", APPROVAL_APPROVED},
@@ -535,7 +537,7 @@ static void all_texts_fit_what_allows_without_a_name(void **state)
 
 /* A list of which one fits neither asks in the place of what denies, nor allows in that of what
  * asks. */
-static void a_rule_that_asks_is_no_way_around_one_that_denies(void **state)
+TEST(a_rule_that_asks_is_no_way_around_one_that_denies)
 {
 	static const struct judged cases[] = {
 		{"{\"command\":\"git push\"}", APPROVAL_PENDING},
@@ -563,7 +565,7 @@ static struct told ask_again(struct world *w, const char *tool, const char *text
 	return request(w, &in);
 }
 
-static void an_id_is_for_what_was_asked_under_it(void **state)
+TEST(an_id_is_for_what_was_asked_under_it)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -606,7 +608,7 @@ static void grant(struct world *w, const struct grant *row)
 		fail_msg("%s", t.why.text);
 }
 
-static void a_grant_has_its_uses(void **state)
+TEST(a_grant_has_its_uses)
 {
 	struct world *w = *state;
 	struct grant *rows;
@@ -621,7 +623,7 @@ static void a_grant_has_its_uses(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void a_grant_is_for_its_session_and_input(void **state)
+TEST(a_grant_is_for_its_session_and_input)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -635,7 +637,7 @@ static void a_grant_is_for_its_session_and_input(void **state)
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
 }
 
-static void a_grant_that_denies_wins_and_a_rule_comes_first(void **state)
+TEST(a_grant_that_denies_wins_and_a_rule_comes_first)
 {
 	struct world *w = *state;
 	struct told t = {0};
@@ -657,7 +659,7 @@ static void a_grant_that_denies_wins_and_a_rule_comes_first(void **state)
 	assert_int_equal(t.result, REFUSE_NOT_FOUND);
 }
 
-static void a_decision_may_grant_the_same(void **state)
+TEST(a_decision_may_grant_the_same)
 {
 	struct world *w = *state;
 	struct approval_decision d = {
@@ -679,7 +681,7 @@ static void a_decision_may_grant_the_same(void **state)
 	assert_int_equal(other.status, APPROVAL_PENDING);
 }
 
-static void a_grant_holds_for_a_session_that_is_not_ours(void **state)
+TEST(a_grant_holds_for_a_session_that_is_not_ours)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -696,7 +698,7 @@ static void a_grant_holds_for_a_session_that_is_not_ours(void **state)
 	assert_int_equal(request(w, &in).status, APPROVAL_PENDING);
 }
 
-static void a_tool_that_is_a_pattern_cannot_be_granted(void **state)
+TEST(a_tool_that_is_a_pattern_cannot_be_granted)
 {
 	struct world *w = *state;
 	struct told t = ask(w, "*");
@@ -709,7 +711,7 @@ static void a_tool_that_is_a_pattern_cannot_be_granted(void **state)
 
 /* ---- deciding ---- */
 
-static void who_waits_is_told_once_what_was_decided(void **state)
+TEST(who_waits_is_told_once_what_was_decided)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -744,7 +746,7 @@ static void who_waits_is_told_once_what_was_decided(void **state)
 	assert_int_equal(a.n + b.n, 2);
 }
 
-static void the_first_of_two_decisions_wins(void **state)
+TEST(the_first_of_two_decisions_wins)
 {
 	struct world *w = *state;
 	struct approval_decision d = {.status = APPROVAL_APPROVED, .by = TEXT("one")};
@@ -768,7 +770,7 @@ static void the_first_of_two_decisions_wins(void **state)
 	assert_int_equal(waiting.status, APPROVAL_APPROVED);
 }
 
-static void decisions_that_cannot_be_are_refused(void **state)
+TEST(decisions_that_cannot_be_are_refused)
 {
 	struct world *w = *state;
 	struct told t = ask(w, "Bash");
@@ -787,7 +789,7 @@ static void decisions_that_cannot_be_are_refused(void **state)
 
 /* ---- time ---- */
 
-static void nobody_in_time_is_not_denied(void **state)
+TEST(nobody_in_time_is_not_denied)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -802,7 +804,7 @@ static void nobody_in_time_is_not_denied(void **state)
 	assert_int_equal(decide(w, t.id, APPROVAL_DENIED).result, REFUSE_CONFLICT);
 }
 
-static void an_end_that_is_not_kept_is_tried_again(void **state)
+TEST(an_end_that_is_not_kept_is_tried_again)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -822,7 +824,7 @@ static void an_end_that_is_not_kept_is_tried_again(void **state)
 
 /* ---- a restart ---- */
 
-static void a_restart_is_survived_by_asking_again(void **state)
+TEST(a_restart_is_survived_by_asking_again)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -854,7 +856,7 @@ static bool is(struct world *w, const char *id, enum approval_status status)
 	return get(w, id).status == status;
 }
 
-static void what_expired_meanwhile_expires_at_the_start(void **state)
+TEST(what_expired_meanwhile_expires_at_the_start)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -879,7 +881,7 @@ static bool is_local(const struct approval *row)
 	       memcmp(row->id.data, "local-", 6) == 0;
 }
 
-static void request_of_an_earlier_daemon_is_withdrawn_unless_asked_again(void **state)
+TEST(request_of_an_earlier_daemon_is_withdrawn_unless_asked_again)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -918,7 +920,7 @@ static void note_row(void *arg, const struct approval *row)
 	snprintf(l->agent, sizeof(l->agent), "%.*s", TEXT_ARGS(row->agent));
 }
 
-static void pending_requests_of_an_agent_are_listed(void **state)
+TEST(pending_requests_of_an_agent_are_listed)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -937,7 +939,7 @@ static void pending_requests_of_an_agent_are_listed(void **state)
 	assert_int_equal(l.n, 1);
 }
 
-static void a_stop_sends_those_who_wait_away(void **state)
+TEST(a_stop_sends_those_who_wait_away)
 {
 	struct world *w = *state;
 	const struct approval_new in = plain_new("Bash");
@@ -958,7 +960,7 @@ static void a_stop_sends_those_who_wait_away(void **state)
 
 /* ---- leaving, and doing things while one is told ---- */
 
-static void who_leaves_is_not_told(void **state)
+TEST(who_leaves_is_not_told)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1002,7 +1004,7 @@ static void on_busy(void *arg, int result, const struct approval *a, const struc
 	note(&b->told, result, a, why);
 }
 
-static void who_is_told_may_do_anything(void **state)
+TEST(who_is_told_may_do_anything)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1023,7 +1025,7 @@ static void who_is_told_may_do_anything(void **state)
 
 /* ---- sessions ---- */
 
-static void what_an_ended_session_asked_is_superseded(void **state)
+TEST(what_an_ended_session_asked_is_superseded)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1046,7 +1048,7 @@ static void what_an_ended_session_asked_is_superseded(void **state)
 	approval_leave(foreign.waiter);
 }
 
-static void a_run_that_must_be_known_is(void **state)
+TEST(a_run_that_must_be_known_is)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1076,7 +1078,6 @@ static int written_run(struct work *work, int lane)
 {
 	struct written *x = list_entry(work, struct written, work);
 
-	(void)lane;
 	x->run(x->world, x->arg);
 	return 0;
 }
@@ -1128,11 +1129,9 @@ static struct work *ask_in_between(struct world *w, struct told *other)
 
 static void nothing(struct world *w, void *arg)
 {
-	(void)w;
-	(void)arg;
 }
 
-static void the_end_of_one_connection_is_not_that_of_another(void **state)
+TEST(the_end_of_one_connection_is_not_that_of_another)
 {
 	struct world *w = *state;
 	struct told other;
@@ -1145,7 +1144,7 @@ static void the_end_of_one_connection_is_not_that_of_another(void **state)
 	stage_until(&w->stage, is(w, "mine", APPROVAL_SUPERSEDED));
 }
 
-static void an_end_while_that_of_another_connection_is_stored_is_not_lost(void **state)
+TEST(an_end_while_that_of_another_connection_is_stored_is_not_lost)
 {
 	struct world *w = *state;
 	struct told other;
@@ -1156,7 +1155,7 @@ static void an_end_while_that_of_another_connection_is_stored_is_not_lost(void *
 	stage_until(&w->stage, is(w, "mine", APPROVAL_SUPERSEDED));
 }
 
-static void a_failed_end_of_one_connection_is_not_that_of_another(void **state)
+TEST(a_failed_end_of_one_connection_is_not_that_of_another)
 {
 	struct world *w = *state;
 	struct told other;
@@ -1213,7 +1212,7 @@ static struct session_event event_row(struct world *w, int64_t id)
 	return rows[0];
 }
 
-static void an_approval_is_tied_to_its_call(void **state)
+TEST(an_approval_is_tied_to_its_call)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1238,7 +1237,7 @@ static void an_approval_is_tied_to_its_call(void **state)
 	assert_int_equal(request(w, &in).event_id, second.id);
 }
 
-static void a_call_is_tied_to_the_approval_before_it(void **state)
+TEST(a_call_is_tied_to_the_approval_before_it)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1259,7 +1258,7 @@ static void a_call_is_tied_to_the_approval_before_it(void **state)
 	assert_int_equal(event_row(w, call.id).approval, SESSION_APPROVAL_APPROVED);
 }
 
-static void a_call_that_comes_after_the_decision_is_tied_too(void **state)
+TEST(a_call_that_comes_after_the_decision_is_tied_too)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1277,7 +1276,7 @@ static void a_call_that_comes_after_the_decision_is_tied_too(void **state)
 
 /* ---- limits ---- */
 
-static void too_many_are_refused_but_not_those_that_are_there(void **state)
+TEST(too_many_are_refused_but_not_those_that_are_there)
 {
 	struct world *w = *state;
 	struct approval_new in = plain_new("Bash");
@@ -1308,7 +1307,7 @@ static const char *field_of(struct world *w, const struct approval_new *in)
 	return t.why.field;
 }
 
-static void bad_requests_name_their_field(void **state)
+TEST(bad_requests_name_their_field)
 {
 	struct world *w = *state;
 	static char big[APPROVAL_INPUT_MAX + 10];
@@ -1350,7 +1349,7 @@ static int find(struct world *w, struct text id, bool may_be_short)
 			    &w->stage.f->why);
 }
 
-static void lists_are_in_order_and_ids_may_be_short(void **state)
+TEST(lists_are_in_order_and_ids_may_be_short)
 {
 	struct world *w = *state;
 	const struct approval_filter waiting = {.status = APPROVAL_PENDING};
@@ -1417,7 +1416,7 @@ static void sweep(struct world *w, void *arg)
 	(void)approval_sweep(approvals(w), arg);
 }
 
-static void old_ones_are_forgotten_but_not_those_that_wait(void **state)
+TEST(old_ones_are_forgotten_but_not_those_that_wait)
 {
 	struct world *w = *state;
 	const struct approval_filter all = {.status = -1};
@@ -1441,12 +1440,11 @@ static void old_ones_are_forgotten_but_not_those_that_wait(void **state)
 	assert_int_equal(list[0].status, APPROVAL_PENDING);
 }
 
-static void every_word_is_understood(void **state)
+TEST_WITH(every_word_is_understood, NULL, NULL)
 {
 	enum approval_status status;
 	enum approval_kind kind;
 
-	(void)state;
 	for (int i = 0; i < N_APPROVAL_STATUSES; i++) {
 		assert_true(approval_status_parse(
 			text_of(approval_status_name((enum approval_status)i)), &status));
@@ -1456,56 +1454,4 @@ static void every_word_is_understood(void **state)
 	assert_true(approval_kind_parse(TEXT("human_contact"), &kind));
 	assert_int_equal(kind, APPROVAL_CONTACT);
 	assert_false(approval_kind_parse(TEXT(""), &kind));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(the_last_rule_that_matches_wins),
-		T(a_rule_knows_who_asks),
-		T(what_a_rule_answers_is_kept_and_told),
-		T(a_rule_may_name_the_member),
-		T(questions_are_for_humans),
-		T(a_rule_that_denies_fits_if_anything_does),
-		T(a_rule_that_allows_fits_if_everything_does),
-		T(no_key_stands_twice_in_what_is_allowed),
-		T(all_texts_fit_what_allows_without_a_name),
-		T(a_rule_that_asks_is_no_way_around_one_that_denies),
-		T(an_id_is_for_what_was_asked_under_it),
-		T(a_grant_has_its_uses),
-		T(a_grant_is_for_its_session_and_input),
-		T(a_grant_that_denies_wins_and_a_rule_comes_first),
-		T(a_decision_may_grant_the_same),
-		T(a_grant_holds_for_a_session_that_is_not_ours),
-		T(a_tool_that_is_a_pattern_cannot_be_granted),
-		T(who_waits_is_told_once_what_was_decided),
-		T(the_first_of_two_decisions_wins),
-		T(decisions_that_cannot_be_are_refused),
-		T(nobody_in_time_is_not_denied),
-		T(an_end_that_is_not_kept_is_tried_again),
-		T(a_restart_is_survived_by_asking_again),
-		T(what_expired_meanwhile_expires_at_the_start),
-		T(request_of_an_earlier_daemon_is_withdrawn_unless_asked_again),
-		T(pending_requests_of_an_agent_are_listed),
-		T(a_stop_sends_those_who_wait_away),
-		T(who_leaves_is_not_told),
-		T(the_end_of_one_connection_is_not_that_of_another),
-		T(an_end_while_that_of_another_connection_is_stored_is_not_lost),
-		T(a_failed_end_of_one_connection_is_not_that_of_another),
-		T(who_is_told_may_do_anything),
-		T(what_an_ended_session_asked_is_superseded),
-		T(a_run_that_must_be_known_is),
-		T(an_approval_is_tied_to_its_call),
-		T(a_call_is_tied_to_the_approval_before_it),
-		T(a_call_that_comes_after_the_decision_is_tied_too),
-		T(too_many_are_refused_but_not_those_that_are_there),
-		T(bad_requests_name_their_field),
-		T(lists_are_in_order_and_ids_may_be_short),
-		T(old_ones_are_forgotten_but_not_those_that_wait),
-		cmocka_unit_test(every_word_is_understood),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

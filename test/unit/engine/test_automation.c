@@ -114,7 +114,6 @@ static int64_t now_of(void *arg)
 
 static void on_tick(void *arg)
 {
-	(void)arg;
 }
 
 static void note(char *out, size_t size, struct text t)
@@ -179,7 +178,6 @@ int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, app
 	struct approval_waiter *q = &w->asked[w->n_asked];
 	struct text json;
 
-	(void)s;
 	if (w->ask_refuses != 0)
 		return w->ask_refuses;
 	assert_true(w->n_asked < ASKED_MAX);
@@ -212,7 +210,6 @@ void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 {
 	struct world *w = the_world;
 
-	(void)s;
 	for (unsigned i = 0; i < w->n_old; i++) {
 		if (!text_equal(w->old[i].agent, agent) || !is_own(&w->old[i]))
 			continue;
@@ -355,6 +352,8 @@ static int world_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(world_setup, world_teardown);
+
 /* Everything that was begun by now has come to its end, and so has what its events have begun: the
  * writer keeps its order. */
 struct marker {
@@ -364,8 +363,6 @@ struct marker {
 
 static int marker_run(struct work *w, int lane)
 {
-	(void)w;
-	(void)lane;
 	return 0;
 }
 
@@ -495,7 +492,7 @@ static const struct rule *info(struct world *w, const char *id)
 
 /* ---- schedules ---- */
 
-static void a_schedule_fires_once_an_occurrence(void **state)
+TEST(a_schedule_fires_once_an_occurrence)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "* * * * *", "");
@@ -522,7 +519,7 @@ static void a_schedule_fires_once_an_occurrence(void **state)
 	assert_true(text_is(last_execution(w)->status, "submitted"));
 }
 
-static void a_restart_around_the_minute_fires_once(void **state)
+TEST(a_restart_around_the_minute_fires_once)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "*/5 * * * *", "");
@@ -570,7 +567,7 @@ static void through_the_night(struct world *w, const char *from, const char *con
 	assert_int_equal(w->n_tasks, n);
 }
 
-static void once_across_the_start_of_summer(void **state)
+TEST(once_across_the_start_of_summer)
 {
 	struct world *w = *state;
 
@@ -579,7 +576,7 @@ static void once_across_the_start_of_summer(void **state)
 						 "2026-03-30T00:30Z", NULL});
 }
 
-static void once_across_the_end_of_summer(void **state)
+TEST(once_across_the_end_of_summer)
 {
 	struct world *w = *state;
 
@@ -588,7 +585,7 @@ static void once_across_the_end_of_summer(void **state)
 						 "2026-10-26T01:30Z", NULL});
 }
 
-static void a_clock_set_back_repeats_nothing(void **state)
+TEST(a_clock_set_back_repeats_nothing)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "* * * * *", "");
@@ -611,7 +608,7 @@ static void a_clock_set_back_repeats_nothing(void **state)
 	assert_int_equal(w->n_tasks, 61);
 }
 
-static void what_was_missed_is_caught_up_as_asked(void **state)
+TEST(what_was_missed_is_caught_up_as_asked)
 {
 	struct world *w = *state;
 	struct rule r[3] = {by_cron("none", "0 * * * *", ""), by_cron("one", "0 * * * *", ""),
@@ -640,7 +637,7 @@ static void what_was_missed_is_caught_up_as_asked(void **state)
 	assert_int_equal(w->n_tasks, 3);
 }
 
-static void catching_up_has_an_end(void **state)
+TEST(catching_up_has_an_end)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_cron("cron", "* * * * *", ""), a_rule("every")};
@@ -658,7 +655,7 @@ static void catching_up_has_an_end(void **state)
 	assert_int_equal(w->n_tasks, 200);
 }
 
-static void a_new_rule_has_missed_nothing(void **state)
+TEST(a_new_rule_has_missed_nothing)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "* * * * *", "");
@@ -674,7 +671,7 @@ static void a_new_rule_has_missed_nothing(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
-static void every_fires_at_its_multiples(void **state)
+TEST(every_fires_at_its_multiples)
 {
 	struct world *w = *state;
 	struct rule r = a_rule("every");
@@ -689,7 +686,7 @@ static void every_fires_at_its_multiples(void **state)
 		assert_int_equal(w->tasks[i].now_ms % 90000, 0);
 }
 
-static void a_real_clock_fires_by_itself(void **state)
+TEST(a_real_clock_fires_by_itself)
 {
 	struct world *w = *state;
 	struct rule r = a_rule("every");
@@ -705,7 +702,7 @@ static void a_real_clock_fires_by_itself(void **state)
 	assert_int_equal(w->n_tasks, 1);
 }
 
-static void a_claim_that_a_stop_cut_off_is_given_back(void **state)
+TEST(a_claim_that_a_stop_cut_off_is_given_back)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "0 * * * *", "");
@@ -726,7 +723,7 @@ static void a_claim_that_a_stop_cut_off_is_given_back(void **state)
 
 /* ---- events ---- */
 
-static void events_wake_the_rules_that_fit(void **state)
+TEST(events_wake_the_rules_that_fit)
 {
 	struct world *w = *state;
 	struct rule r[5] = {by_event("exact", "build.failed"), by_event("glob", "build.*"),
@@ -747,7 +744,7 @@ static void events_wake_the_rules_that_fit(void **state)
 	assert_string_equal(w->tasks[4].rule, "glob");
 }
 
-static void conditions_are_those_of_javascript(void **state)
+TEST(conditions_are_those_of_javascript)
 {
 	static const struct {
 		const char *field, *operator, * value;
@@ -833,7 +830,6 @@ static int publish_run(struct work *work, int lane)
 	struct arena a;
 	int result;
 
-	(void)lane;
 	arena_init(&a, 1 << 20);
 	object_begin(&r, &a);
 	object_text(&r, "taskId", text_of(p->run));
@@ -864,7 +860,7 @@ static void publish(struct world *w, const char *type, const char *run)
 	publish_this(w, &(struct publish) {.type = type, .run = run});
 }
 
-static void the_logs_events_wake_rules(void **state)
+TEST(the_logs_events_wake_rules)
 {
 	struct world *w = *state;
 	struct rule r = by_event("after", "task.completed");
@@ -878,7 +874,7 @@ static void the_logs_events_wake_rules(void **state)
 	assert_string_equal(w->tasks[0].prompt, "task t1 t1 2");
 }
 
-static void a_rule_that_is_not_for_the_log_hears_only_what_is_told(void **state)
+TEST(a_rule_that_is_not_for_the_log_hears_only_what_is_told)
 {
 	struct world *w = *state;
 	struct rule r[] = {by_event("any", ""), by_event("logged", "task.started")};
@@ -894,7 +890,7 @@ static void a_rule_that_is_not_for_the_log_hears_only_what_is_told(void **state)
 	assert_string_equal(w->tasks[1].prompt, "file.create watch");
 }
 
-static void rules_hear_from_when_they_were_set(void **state)
+TEST(rules_hear_from_when_they_were_set)
 {
 	struct world *w = *state;
 	struct rule r = by_event("early", "memory.added");
@@ -904,7 +900,7 @@ static void rules_hear_from_when_they_were_set(void **state)
 	turn_until(w, w->n_tasks == 1);
 }
 
-static void a_rule_is_not_woken_by_itself(void **state)
+TEST(a_rule_is_not_woken_by_itself)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_event("self", "*"), by_event("asks", "task.*")};
@@ -931,7 +927,7 @@ static void a_rule_is_not_woken_by_itself(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
-static void rules_that_wake_each_other_are_stopped(void **state)
+TEST(rules_that_wake_each_other_are_stopped)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_event("ping", "rule.executed"), by_event("pong", "rule.executed")};
@@ -944,7 +940,7 @@ static void rules_that_wake_each_other_are_stopped(void **state)
 	assert_int_equal(w->n_tasks, 100);
 }
 
-static void a_rule_cools_down_over_a_restart(void **state)
+TEST(a_rule_cools_down_over_a_restart)
 {
 	struct world *w = *state;
 	struct rule r = by_event("hot", "x");
@@ -964,7 +960,7 @@ static void a_rule_cools_down_over_a_restart(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
-static void a_schedule_cools_down(void **state)
+TEST(a_schedule_cools_down)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "* * * * *", "");
@@ -976,7 +972,7 @@ static void a_schedule_cools_down(void **state)
 	assert_int_equal(w->n_tasks, 2);
 }
 
-static void approval_that_nobody_can_give(void **state)
+TEST(approval_that_nobody_can_give)
 {
 	struct world *w = *state;
 	struct rule r = by_event("careful", "x");
@@ -1002,7 +998,7 @@ static struct rule careful(struct world *w, const char *type)
 	return r;
 }
 
-static void approved_it_acts(void **state)
+TEST(approved_it_acts)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1026,7 +1022,7 @@ static void approved_it_acts(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void a_request_for_approval_names_its_project(void **state)
+TEST(a_request_for_approval_names_its_project)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1038,7 +1034,7 @@ static void a_request_for_approval_names_its_project(void **state)
 	assert_non_null(strstr(w->asked[0].input, "\"rule\":\"careful\",\"project\":\"/p\""));
 }
 
-static void not_approved_it_does_not(void **state)
+TEST(not_approved_it_does_not)
 {
 	static const struct {
 		enum approval_status status;
@@ -1068,7 +1064,7 @@ static void not_approved_it_does_not(void **state)
 	assert_int_equal(w->n_tasks, 0);
 }
 
-static void those_who_wait_hold_nobody_up(void **state)
+TEST(those_who_wait_hold_nobody_up)
 {
 	struct world *w = *state;
 	struct rule rules[2] = {careful(w, "x"), by_event("quick", "z")};
@@ -1092,7 +1088,7 @@ static void those_who_wait_hold_nobody_up(void **state)
 	turn_until(w, w->n_asked == 65);
 }
 
-static void a_cooldown_counts_from_the_question(void **state)
+TEST(a_cooldown_counts_from_the_question)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1120,7 +1116,7 @@ static bool has_asked(const struct world *w, const char *part)
 	return false;
 }
 
-static void its_own_question_does_not_wake_it(void **state)
+TEST(its_own_question_does_not_wake_it)
 {
 	struct world *w = *state;
 	struct rule rules[2] = {careful(w, "approval.*"), by_event("other", "approval.*")};
@@ -1134,7 +1130,7 @@ static void its_own_question_does_not_wake_it(void **state)
 	assert_int_equal(w->n_asked, 1);
 }
 
-static void a_stop_does_not_wait_for_humans(void **state)
+TEST(a_stop_does_not_wait_for_humans)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("careful", "* * * * *", "");
@@ -1193,17 +1189,17 @@ static bool comes_back(struct world *w, bool was_kept)
 	return w->n_asked == 2;
 }
 
-static void a_question_that_nobody_saw_comes_back(void **state)
+TEST(a_question_that_nobody_saw_comes_back)
 {
 	assert_true(comes_back(*state, false));
 }
 
-static void a_question_that_was_asked_does_not(void **state)
+TEST(a_question_that_was_asked_does_not)
 {
 	assert_false(comes_back(*state, true));
 }
 
-static void approvals_that_fail_are_an_error(void **state)
+TEST(approvals_that_fail_are_an_error)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1222,7 +1218,7 @@ static void approvals_that_fail_are_an_error(void **state)
 	settle(w);
 }
 
-static void questions_of_a_life_before_are_withdrawn(void **state)
+TEST(questions_of_a_life_before_are_withdrawn)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1240,7 +1236,7 @@ static void questions_of_a_life_before_are_withdrawn(void **state)
 	assert_int_equal(w->n_withdrawn, 1);
 }
 
-static void a_long_event_is_cut_for_the_human(void **state)
+TEST(a_long_event_is_cut_for_the_human)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
@@ -1260,7 +1256,7 @@ static void a_long_event_is_cut_for_the_human(void **state)
 			    "\"prompt\":\"x\",\"truncated\":true}");
 }
 
-static void a_task_that_is_refused_is_an_error(void **state)
+TEST(a_task_that_is_refused_is_an_error)
 {
 	struct world *w = *state;
 	struct rule r = by_event("full", "x");
@@ -1309,7 +1305,7 @@ static int run(struct world *w, const char *rule, struct told *t)
 	return t->result;
 }
 
-static void switches_outlive_a_restart(void **state)
+TEST(switches_outlive_a_restart)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_event("a", "x"), by_event("b", "x")};
@@ -1339,7 +1335,7 @@ static void switches_outlive_a_restart(void **state)
 	assert_int_equal(w->n_tasks, 3);
 }
 
-static void a_switch_counts_before_the_rule_is_ready(void **state)
+TEST(a_switch_counts_before_the_rule_is_ready)
 {
 	struct world *w = *state;
 	struct rule r = by_event("a", "x");
@@ -1359,7 +1355,7 @@ static void a_switch_counts_before_the_rule_is_ready(void **state)
 	assert_int_equal(info(w, "a")->fired_ms, w->now_ms);
 }
 
-static void a_projects_switch_is_its_own(void **state)
+TEST(a_projects_switch_is_its_own)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_event("here", "x"), by_event("there", "x")};
@@ -1385,7 +1381,7 @@ static void a_projects_switch_is_its_own(void **state)
 	assert_int_equal(w->n_tasks, 1);
 }
 
-static void switched_off_a_schedule_misses_nothing(void **state)
+TEST(switched_off_a_schedule_misses_nothing)
 {
 	struct world *w = *state;
 	struct rule r = by_cron("tick", "0 * * * *", "");
@@ -1402,7 +1398,7 @@ static void switched_off_a_schedule_misses_nothing(void **state)
 	assert_int_equal(w->n_tasks, 0);
 }
 
-static void a_rule_runs_by_hand(void **state)
+TEST(a_rule_runs_by_hand)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_cron("never", "0 0 30 2 *", ""), by_event("careful", "x")};
@@ -1423,7 +1419,7 @@ static void a_rule_runs_by_hand(void **state)
 	assert_string_equal(t.text, "not now");
 }
 
-static void a_rule_run_that_cannot_be_stored_fails(void **state)
+TEST(a_rule_run_that_cannot_be_stored_fails)
 {
 	struct world *w = *state;
 	struct rule r = by_event("a", "x");
@@ -1441,7 +1437,7 @@ static void a_rule_run_that_cannot_be_stored_fails(void **state)
 
 /* ---- rules that cannot be ---- */
 
-static void bad_rules_are_told_and_left_out(void **state)
+TEST(bad_rules_are_told_and_left_out)
 {
 	struct world *w = *state;
 	struct event_condition unknown = {.field = TEXT("a"), .operator= TEXT("like")};
@@ -1496,7 +1492,7 @@ static void bad_rules_are_told_and_left_out(void **state)
 	}
 }
 
-static void rules_read_again_keep_what_they_were(void **state)
+TEST(rules_read_again_keep_what_they_were)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_cron("tick", "* * * * *", ""), by_event("hot", "x")};
@@ -1547,7 +1543,7 @@ static struct rule by_files(const char *dir, struct text *ret_path)
 	return r;
 }
 
-static void files_that_change_wake_a_rule_once(void **state)
+TEST(files_that_change_wake_a_rule_once)
 {
 	struct world *w = *state;
 	char dir[100], sub[120], want[300], path[160];
@@ -1590,7 +1586,7 @@ static void files_that_change_wake_a_rule_once(void **state)
 	assert_int_equal(w->n_tasks, 4);
 }
 
-static void a_watched_folder_may_go_and_come_back(void **state)
+TEST(a_watched_folder_may_go_and_come_back)
 {
 	struct world *w = *state;
 	struct rule r[2];
@@ -1639,7 +1635,7 @@ static void read_file(const char *path, char *out, size_t size)
 	fclose(f);
 }
 
-static void a_command_has_the_event_in_its_environment(void **state)
+TEST(a_command_has_the_event_in_its_environment)
 {
 	struct world *w = *state;
 	struct rule r = by_event("cmd", "x");
@@ -1661,7 +1657,7 @@ static void a_command_has_the_event_in_its_environment(void **state)
 			    "x|y|{\"type\":\"x\",\"source\":\"y\",\"payload\":{\"a\":[1]}}|cmd\n");
 }
 
-static void a_command_that_fails_is_an_error(void **state)
+TEST(a_command_that_fails_is_an_error)
 {
 	struct world *w = *state;
 	struct rule r = by_event("cmd", "x");
@@ -1675,7 +1671,7 @@ static void a_command_that_fails_is_an_error(void **state)
 	assert_true(text_is(last_execution(w)->status, "error"));
 }
 
-static void a_stop_ends_commands(void **state)
+TEST(a_stop_ends_commands)
 {
 	struct world *w = *state;
 	struct rule r = by_event("cmd", "x");
@@ -1710,7 +1706,7 @@ static bool answer_hook(struct http_server_conn *c, const struct http_server_req
 	return true;
 }
 
-static void a_webhook_gets_the_event(void **state)
+TEST(a_webhook_gets_the_event)
 {
 	struct world *w = *state;
 	struct hook *h = calloc(1, sizeof(*h));
@@ -1736,7 +1732,7 @@ static void a_webhook_gets_the_event(void **state)
 	free(h);
 }
 
-static void a_webhook_that_never_answers_well_is_an_error(void **state)
+TEST(a_webhook_that_never_answers_well_is_an_error)
 {
 	struct world *w = *state;
 	struct hook *h = calloc(1, sizeof(*h));
@@ -1759,7 +1755,7 @@ static void a_webhook_that_never_answers_well_is_an_error(void **state)
 	free(h);
 }
 
-static void the_desktop_is_told_where_there_is_one(void **state)
+TEST(the_desktop_is_told_where_there_is_one)
 {
 	struct world *w = *state;
 	struct rule r = by_event("tell", "x");
@@ -1795,7 +1791,7 @@ static void the_desktop_is_told_where_there_is_one(void **state)
 
 /* ---- the log ---- */
 
-static void the_log_keeps_the_last_hundred(void **state)
+TEST(the_log_keeps_the_last_hundred)
 {
 	struct world *w = *state;
 	struct rule r = by_event("r", "x");
@@ -1814,7 +1810,7 @@ static void the_log_keeps_the_last_hundred(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void the_log_of_no_project_is_found_behind_long_entries_of_others(void **state)
+TEST(the_log_of_no_project_is_found_behind_long_entries_of_others)
 {
 	enum { OUTPUT = 200 << 10, OTHERS = 30, ARENA = 2 << 20 };
 	struct world *w = *state;
@@ -1843,7 +1839,7 @@ static void the_log_of_no_project_is_found_behind_long_entries_of_others(void **
 }
 
 /* A repository with many such expressions: each event has its bound, and our own rules have theirs. */
-static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
+TEST(expressions_of_a_project_have_a_bound_for_each_event)
 {
 	struct world *w = *state;
 	const uint64_t *steps = w->automation->steps;
@@ -1889,67 +1885,4 @@ static void expressions_of_a_project_have_a_bound_for_each_event(void **state)
 	settle(w);
 	assert_int_equal(w->n_tasks, 3);
 	arena_done(&a);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_schedule_fires_once_an_occurrence),
-		TEST(a_restart_around_the_minute_fires_once),
-		TEST(once_across_the_start_of_summer),
-		TEST(once_across_the_end_of_summer),
-		TEST(a_clock_set_back_repeats_nothing),
-		TEST(what_was_missed_is_caught_up_as_asked),
-		TEST(catching_up_has_an_end),
-		TEST(a_new_rule_has_missed_nothing),
-		TEST(every_fires_at_its_multiples),
-		TEST(a_real_clock_fires_by_itself),
-		TEST(a_claim_that_a_stop_cut_off_is_given_back),
-		TEST(events_wake_the_rules_that_fit),
-		TEST(conditions_are_those_of_javascript),
-		TEST(expressions_of_a_project_have_a_bound_for_each_event),
-		TEST(the_logs_events_wake_rules),
-		TEST(a_rule_that_is_not_for_the_log_hears_only_what_is_told),
-		TEST(rules_hear_from_when_they_were_set),
-		TEST(a_rule_is_not_woken_by_itself),
-		TEST(rules_that_wake_each_other_are_stopped),
-		TEST(a_rule_cools_down_over_a_restart),
-		TEST(a_schedule_cools_down),
-		TEST(approval_that_nobody_can_give),
-		TEST(approved_it_acts),
-		TEST(a_request_for_approval_names_its_project),
-		TEST(not_approved_it_does_not),
-		TEST(those_who_wait_hold_nobody_up),
-		TEST(a_cooldown_counts_from_the_question),
-		TEST(its_own_question_does_not_wake_it),
-		TEST(a_stop_does_not_wait_for_humans),
-		TEST(a_question_that_nobody_saw_comes_back),
-		TEST(a_question_that_was_asked_does_not),
-		TEST(approvals_that_fail_are_an_error),
-		TEST(questions_of_a_life_before_are_withdrawn),
-		TEST(a_long_event_is_cut_for_the_human),
-		TEST(a_task_that_is_refused_is_an_error),
-		TEST(switches_outlive_a_restart),
-		TEST(a_switch_counts_before_the_rule_is_ready),
-		TEST(a_projects_switch_is_its_own),
-		TEST(switched_off_a_schedule_misses_nothing),
-		TEST(a_rule_runs_by_hand),
-		TEST(a_rule_run_that_cannot_be_stored_fails),
-		TEST(bad_rules_are_told_and_left_out),
-		TEST(rules_read_again_keep_what_they_were),
-		TEST(files_that_change_wake_a_rule_once),
-		TEST(a_watched_folder_may_go_and_come_back),
-		TEST(a_command_has_the_event_in_its_environment),
-		TEST(a_command_that_fails_is_an_error),
-		TEST(a_stop_ends_commands),
-		TEST(a_webhook_gets_the_event),
-		TEST(a_webhook_that_never_answers_well_is_an_error),
-		TEST(the_desktop_is_told_where_there_is_one),
-		TEST(the_log_keeps_the_last_hundred),
-		TEST(the_log_of_no_project_is_found_behind_long_entries_of_others),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -254,6 +254,8 @@ static int world_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(world_setup, world_teardown);
+
 /* Turns the loop until it is so; fails after a minute. */
 #define until(w, condition)                                                                        \
 	do {                                                                                       \
@@ -409,7 +411,7 @@ static unsigned messages(struct world *w, const char *conversation, struct messa
 
 /* ---- tests ---- */
 
-static void remembers_what_was_said(void **state)
+TEST(remembers_what_was_said)
 {
 	struct world *w = *state;
 	struct told told;
@@ -426,7 +428,7 @@ static void remembers_what_was_said(void **state)
 }
 
 /* However often it was said, and however alike all the rest is. */
-static void finds_what_everybody_says(void **state)
+TEST(finds_what_everybody_says)
 {
 	struct world *w = *state;
 	struct told told;
@@ -442,7 +444,7 @@ static void finds_what_everybody_says(void **state)
 	assert_int_equal(told.result, 0);
 }
 
-static void quotes_memory_too(void **state)
+TEST(quotes_memory_too)
 {
 	struct world *w = *state;
 	struct told told;
@@ -452,7 +454,7 @@ static void quotes_memory_too(void **state)
 	assert_non_null(strstr(told.content, "Seagull"));
 }
 
-static void second_question_waits_its_turn(void **state)
+TEST(second_question_waits_its_turn)
 {
 	struct world *w = *state;
 	struct told first;
@@ -473,7 +475,7 @@ static void second_question_waits_its_turn(void **state)
 	assert_string_equal(second.content, "II.");
 }
 
-static void conversations_run_side_by_side(void **state)
+TEST(conversations_run_side_by_side)
 {
 	struct world *w = *state;
 	struct told a;
@@ -492,7 +494,7 @@ static void conversations_run_side_by_side(void **state)
 	assert_string_equal(b.content, "b's");
 }
 
-static void request_id_in_progress_is_refused(void **state)
+TEST(request_id_in_progress_is_refused)
 {
 	struct world *w = *state;
 	const struct chat_ask in = {
@@ -514,7 +516,7 @@ static void request_id_in_progress_is_refused(void **state)
 	until(w, second.n_done);
 }
 
-static void cancelled_turn_keeps_its_text(void **state)
+TEST(cancelled_turn_keeps_its_text)
 {
 	struct world *w = *state;
 	struct message *rows;
@@ -539,7 +541,7 @@ static void cancelled_turn_keeps_its_text(void **state)
 	assert_false(chat_cancel(w->f->engine->chat, (struct text) {0}, text_of(told.request_id)));
 }
 
-static void text_of_one_loop_turn_is_told_at_once(void **state)
+TEST(text_of_one_loop_turn_is_told_at_once)
 {
 	struct world *w = *state;
 	struct told told;
@@ -561,7 +563,7 @@ static void text_of_one_loop_turn_is_told_at_once(void **state)
 	assert_string_equal(told.content, "Once upon a time");
 }
 
-static void recall_can_be_cancelled(void **state)
+TEST(recall_can_be_cancelled)
 {
 	struct world *w = *state;
 	struct told told;
@@ -575,7 +577,7 @@ static void recall_can_be_cancelled(void **state)
 	assert_int_equal(count(w, NULL).n_messages, 2);
 }
 
-static void cancelled_before_it_began_leaves_nothing(void **state)
+TEST(cancelled_before_it_began_leaves_nothing)
 {
 	struct world *w = *state;
 	struct told first;
@@ -592,7 +594,7 @@ static void cancelled_before_it_began_leaves_nothing(void **state)
 	assert_int_equal(count(w, NULL).n_messages, 1);
 }
 
-static void cancelled_while_it_begins(void **state)
+TEST(cancelled_while_it_begins)
 {
 	struct world *w = *state;
 	struct told told;
@@ -606,7 +608,7 @@ static void cancelled_while_it_begins(void **state)
 	assert_int_equal(count(w, NULL).n_messages, 1);
 }
 
-static void failed_agent_is_told_with_its_words(void **state)
+TEST(failed_agent_is_told_with_its_words)
 {
 	struct world *w = *state;
 	struct message *rows;
@@ -631,7 +633,7 @@ static void failed_agent_is_told_with_its_words(void **state)
 	assert_int_equal(told.result, 0);
 }
 
-static void survives_a_crash(void **state)
+TEST(survives_a_crash)
 {
 	struct world *w = *state;
 	struct message *rows = NULL;
@@ -670,7 +672,7 @@ static void change_store(struct world *w, const struct query *sql)
 }
 
 /* As a store that was moved from a server has it: the lost host's row says that it is alive. */
-static void conversation_of_a_lost_host_continues_without_other_hosts(void **state)
+TEST(conversation_of_a_lost_host_continues_without_other_hosts)
 {
 	QUERY host = {
 		"INSERT INTO host (name, epoch, state, boot, labels, version, since_ms, seen_ms,"
@@ -688,7 +690,7 @@ static void conversation_of_a_lost_host_continues_without_other_hosts(void **sta
 	assert_non_null(strstr(told.content, "Alice"));
 }
 
-static void text_goes_to_the_store_while_it_comes(void **state)
+TEST(text_goes_to_the_store_while_it_comes)
 {
 	struct world *w = *state;
 	struct message *rows = NULL;
@@ -709,7 +711,7 @@ static void text_goes_to_the_store_while_it_comes(void **state)
 }
 
 /* The puppet has room for 60 tokens; the system prompt is 6 of them. */
-static void oldest_turns_leave_what_is_sent(void **state)
+TEST(oldest_turns_leave_what_is_sent)
 {
 	static const char long_text[] = "0123456789012345678901234567890123456789"; /* 10 tokens */
 	struct world *w = *state;
@@ -741,7 +743,7 @@ static void oldest_turns_leave_what_is_sent(void **state)
 	assert_int_equal(count(w, NULL).n_messages, 6);
 }
 
-static void provider_counts_win(void **state)
+TEST(provider_counts_win)
 {
 	struct world *w = *state;
 	struct chat_counts counts;
@@ -762,7 +764,7 @@ static void provider_counts_win(void **state)
 	assert_int_equal(count(w, NULL).total, 31 + 12);
 }
 
-static void tools_and_their_results(void **state)
+TEST(tools_and_their_results)
 {
 	struct world *w = *state;
 	const struct agent_tool tool = {.name = TEXT("clock"), .schema = TEXT("{}")};
@@ -805,7 +807,7 @@ static void tools_and_their_results(void **state)
 }
 
 /* The puppet is told of each call and what came of it. */
-static void calls_and_results_stay_in_pairs(void **state)
+TEST(calls_and_results_stay_in_pairs)
 {
 	struct world *w = *state;
 	const struct tool_call call = {
@@ -840,7 +842,7 @@ static void calls_and_results_stay_in_pairs(void **state)
 
 static const char cut_short[] = "\n[shortened: the first ";
 
-static void a_question_goes_with_the_results_of_its_calls(void **state)
+TEST(a_question_goes_with_the_results_of_its_calls)
 {
 	struct world *w = *state;
 	const struct tool_call call = {
@@ -883,7 +885,7 @@ static void a_question_goes_with_the_results_of_its_calls(void **state)
 	until(w, told.n_done);
 }
 
-static void who_adds_nothing_sends_what_was_said(void **state)
+TEST(who_adds_nothing_sends_what_was_said)
 {
 	struct world *w = *state;
 	const struct message history[] = {
@@ -922,7 +924,7 @@ static void puppet_calls(struct world *w, struct agent_turn *t, struct told *tol
 	until(w, told->n_done);
 }
 
-static void what_is_kept_of_a_question_goes_with_its_results(void **state)
+TEST(what_is_kept_of_a_question_goes_with_its_results)
 {
 	struct world *w = *state;
 	const struct chat_result result = {.call_id = TEXT("c1"), .text = TEXT(LONG)};
@@ -962,7 +964,7 @@ static int destroy(struct world *w, const char *id)
 	return result;
 }
 
-static void one_that_is_destroyed_begins_anew(void **state)
+TEST(one_that_is_destroyed_begins_anew)
 {
 	struct world *w = *state;
 	const struct chat_ask strict = {
@@ -1026,7 +1028,7 @@ static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
 			   &i->counted[k]);
 }
 
-static void whoever_is_told_may_ask_at_once(void **state)
+TEST(whoever_is_told_may_ask_at_once)
 {
 	struct world *w = *state;
 	struct insister again = {.world = w};
@@ -1039,7 +1041,7 @@ static void whoever_is_told_may_ask_at_once(void **state)
 	assert_int_equal(again.counted[1].result, REFUSE_NOT_FOUND);
 }
 
-static void a_store_that_cannot_be_read_is_told(void **state)
+TEST(a_store_that_cannot_be_read_is_told)
 {
 	struct world *w = *state;
 	struct counted counted = {0};
@@ -1064,7 +1066,7 @@ static void a_store_that_cannot_be_read_is_told(void **state)
 	assert_int_equal(second.result, 0);
 }
 
-static void one_made_elsewhere_is_seen(void **state)
+TEST(one_made_elsewhere_is_seen)
 {
 	struct world *w = *state;
 	const struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
@@ -1087,7 +1089,7 @@ static void one_made_elsewhere_is_seen(void **state)
 	assert_true(text_is(page.rows[1].id, CHAT_DEFAULT));
 }
 
-static void compacting_keeps_what_the_user_said(void **state)
+TEST(compacting_keeps_what_the_user_said)
 {
 	struct world *w = *state;
 	struct compacted c = {0};
@@ -1115,7 +1117,7 @@ static void compacting_keeps_what_the_user_said(void **state)
 	assert_non_null(strstr(told.content, "Alice"));
 }
 
-static void an_agent_writes_the_summary(void **state)
+TEST(an_agent_writes_the_summary)
 {
 	struct world *w = *state;
 	const struct chat_new in = {.id = TEXT("default"), .agent = TEXT("puppet")};
@@ -1143,7 +1145,7 @@ static void an_agent_writes_the_summary(void **state)
 	until(w, told.n_done);
 }
 
-static void nobody_needs_to_listen(void **state)
+TEST(nobody_needs_to_listen)
 {
 	struct world *w = *state;
 	struct told told;
@@ -1156,7 +1158,7 @@ static void nobody_needs_to_listen(void **state)
 	assert_int_equal(told.n_done, 0);
 }
 
-static void stopping_ends_what_runs(void **state)
+TEST(stopping_ends_what_runs)
 {
 	struct world *w = *state;
 	struct told running;
@@ -1175,7 +1177,7 @@ static void stopping_ends_what_runs(void **state)
 	assert_int_equal(ask_with(w, &in, &late), REFUSE_STOPPING);
 }
 
-static void bad_asks_are_refused(void **state)
+TEST(bad_asks_are_refused)
 {
 	static const struct tool_call calls[AGENT_CALLS_MAX + 1];
 	const struct message crowded = {
@@ -1202,7 +1204,7 @@ static void bad_asks_are_refused(void **state)
 	assert_string_equal(told.why.field, "history");
 }
 
-static void too_many_that_wait_are_refused(void **state)
+TEST(too_many_that_wait_are_refused)
 {
 	struct world *w = *state;
 	const struct chat_ask in = {.content = TEXT("more"), .agent = TEXT("puppet")};
@@ -1221,7 +1223,7 @@ static void too_many_that_wait_are_refused(void **state)
 	until(w, told[0].n_done);
 }
 
-static void a_turn_beyond_the_memory_limit_is_refused_with_the_limit(void **state)
+TEST(a_turn_beyond_the_memory_limit_is_refused_with_the_limit)
 {
 	struct world *w = *state;
 	const struct chat_ask in = {.content = TEXT("more"), .agent = TEXT("puppet")};
@@ -1233,7 +1235,7 @@ static void a_turn_beyond_the_memory_limit_is_refused_with_the_limit(void **stat
 	assert_non_null(strstr(told.why.text, "(limit 268435456 bytes)"));
 }
 
-static void many_conversations_come_and_go(void **state)
+TEST(many_conversations_come_and_go)
 {
 	struct world *w = *state;
 	static struct told told[300];
@@ -1265,7 +1267,7 @@ static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned 
 	assert_true(agents[0].is_default);
 }
 
-static void tells_which_agents_answer(void **state)
+TEST(tells_which_agents_answer)
 {
 	struct world *w = *state;
 	struct probed p = {0};
@@ -1275,7 +1277,7 @@ static void tells_which_agents_answer(void **state)
 	assert_int_equal(p.n_ok, 2);
 }
 
-static void only_new_agents_count_against_the_limit(void **state)
+TEST(only_new_agents_count_against_the_limit)
 {
 	enum { MOST = 1024, OLD = 3 };
 	struct world *w = *state;
@@ -1295,50 +1297,4 @@ static void only_new_agents_count_against_the_limit(void **state)
 	assert_int_equal(chat_set_agents(chat, agents, MOST + 1, "recall", &why), REFUSE_LIMIT);
 	assert_string_equal(chat_agent(chat, (struct text) {0})->name, "slow");
 	w->puppet = first;
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(only_new_agents_count_against_the_limit),
-		T(remembers_what_was_said),
-		T(finds_what_everybody_says),
-		T(quotes_memory_too),
-		T(second_question_waits_its_turn),
-		T(conversations_run_side_by_side),
-		T(request_id_in_progress_is_refused),
-		T(cancelled_turn_keeps_its_text),
-		T(text_of_one_loop_turn_is_told_at_once),
-		T(recall_can_be_cancelled),
-		T(cancelled_before_it_began_leaves_nothing),
-		T(cancelled_while_it_begins),
-		T(failed_agent_is_told_with_its_words),
-		T(survives_a_crash),
-		T(conversation_of_a_lost_host_continues_without_other_hosts),
-		T(text_goes_to_the_store_while_it_comes),
-		T(oldest_turns_leave_what_is_sent),
-		T(provider_counts_win),
-		T(tools_and_their_results),
-		T(calls_and_results_stay_in_pairs),
-		T(a_question_goes_with_the_results_of_its_calls),
-		T(what_is_kept_of_a_question_goes_with_its_results),
-		T(who_adds_nothing_sends_what_was_said),
-		T(one_that_is_destroyed_begins_anew),
-		T(whoever_is_told_may_ask_at_once),
-		T(a_store_that_cannot_be_read_is_told),
-		T(one_made_elsewhere_is_seen),
-		T(compacting_keeps_what_the_user_said),
-		T(an_agent_writes_the_summary),
-		T(nobody_needs_to_listen),
-		T(stopping_ends_what_runs),
-		T(bad_asks_are_refused),
-		T(too_many_that_wait_are_refused),
-		T(a_turn_beyond_the_memory_limit_is_refused_with_the_limit),
-		T(many_conversations_come_and_go),
-		T(tells_which_agents_answer),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

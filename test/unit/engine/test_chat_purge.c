@@ -74,7 +74,9 @@ static bool sweep(struct world *w)
 	return more;
 }
 
-static void those_that_were_ended_long_ago_go(void **state)
+FIXTURE(setup, teardown);
+
+TEST(those_that_were_ended_long_ago_go)
 {
 	int64_t now = clock_utc_ms();
 	struct conversation row;
@@ -96,7 +98,7 @@ static void those_that_were_ended_long_ago_go(void **state)
 	unmake(&w);
 }
 
-static void without_an_age_all_are_kept(void **state)
+TEST(without_an_age_all_are_kept)
 {
 	struct world w;
 
@@ -107,7 +109,7 @@ static void without_an_age_all_are_kept(void **state)
 }
 
 /* Many short ones, and a long one behind them. */
-static void many_go_in_steps(void **state)
+TEST(many_go_in_steps)
 {
 	enum { N = 1000, LONG = 1200 };
 	struct chat_purge p = {.before_ms = INT64_MAX, .more = true};
@@ -144,7 +146,7 @@ static void many_go_in_steps(void **state)
 	unmake(&w);
 }
 
-static void one_that_is_not_there_is_refused(void **state)
+TEST(one_that_is_not_there_is_refused)
 {
 	struct chat_purge p = {0};
 	struct world w;
@@ -157,18 +159,4 @@ static void one_that_is_not_there_is_refused(void **state)
 	assert_int_equal(chat_purge(w.chat, &p, &w.stage.f->why), REFUSE_NOT_FOUND);
 	end(w.stage.f);
 	unmake(&w);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(those_that_were_ended_long_ago_go),
-		T(without_an_age_all_are_kept),
-		T(many_go_in_steps),
-		T(one_that_is_not_there_is_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,35 +25,31 @@ static void rank(const char *const *sentences, unsigned n, const char *question)
 		rank(s_, sizeof(s_) / sizeof(s_[0]), question);                                    \
 	} while (0)
 
-static void the_one_content_word_finds_its_sentence(void **state)
+TEST(the_one_content_word_finds_its_sentence)
 {
-	(void)state;
 	RANK("What is my name?", "I live in a house by the sea.", "My name is Alice.",
 	     "Is it going to rain?", "The tea is too hot.");
 	assert_int_equal(n_best, 1);
 	assert_int_equal(best[0], 1);
 }
 
-static void my_name_is_not_the_name(void **state)
+TEST(my_name_is_not_the_name)
 {
-	(void)state;
 	RANK("What is my name?", "My name is Alice.", "Everybody knows the name of the rose.");
 	assert_true(n_best > 0);
 	assert_int_equal(best[0], 0);
 }
 
-static void what_was_said_last_comes_first(void **state)
+TEST(what_was_said_last_comes_first)
 {
-	(void)state;
 	RANK("What is my name?", "My name is Alice.", "I like tea.", "Actually my name is Bob.");
 	assert_int_equal(n_best, 2);
 	assert_int_equal(best[0], 2);
 	assert_int_equal(best[1], 0);
 }
 
-static void nothing_in_common_finds_nothing(void **state)
+TEST(nothing_in_common_finds_nothing)
 {
-	(void)state;
 	RANK("How deep is the ocean?", "My name is Alice.", "I like tea.");
 	assert_int_equal(n_best, 0);
 	rank(NULL, 0, "What is my name?");
@@ -62,36 +58,32 @@ static void nothing_in_common_finds_nothing(void **state)
 	assert_int_equal(n_best, 0);
 }
 
-static void one_shared_word_of_many_is_not_enough(void **state)
+TEST(one_shared_word_of_many_is_not_enough)
 {
-	(void)state;
 	RANK("Which capital city of northern Europe has been called the Venice of the north?",
 	     "My dog is called Rex.");
 	assert_int_equal(n_best, 0);
 }
 
-static void other_forms_of_a_word_are_found(void **state)
+TEST(other_forms_of_a_word_are_found)
 {
-	(void)state;
 	RANK("What did I buy?", "The weather was fine.",
 	     "Yesterday I bought a bicycle and sold it again.");
 	assert_int_equal(n_best, 1);
 	assert_int_equal(best[0], 1);
 }
 
-static void a_question_of_small_words_only_is_compared_by_them(void **state)
+TEST(a_question_of_small_words_only_is_compared_by_them)
 {
-	(void)state;
 	RANK("Who am I?", "Tea tastes best hot.", "I am Alice.");
 	assert_int_equal(n_best, 1);
 	assert_int_equal(best[0], 1);
 }
 
-static void of_too_many_the_last_are_looked_at(void **state)
+TEST(of_too_many_the_last_are_looked_at)
 {
 	static const char *sentences[MANY];
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++)
 		sentences[i] = "Nothing happened here.";
 	sentences[0] = "The password is swordfish.";
@@ -103,32 +95,14 @@ static void of_too_many_the_last_are_looked_at(void **state)
 	assert_int_equal(best[0], MANY - 5000);
 }
 
-static void at_most_as_many_as_asked_for(void **state)
+TEST(at_most_as_many_as_asked_for)
 {
 	struct text texts[40];
 	unsigned some[3];
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++)
 		texts[i] = TEXT("A fox and a name.");
 	assert_int_equal(chat_rank(NULL, texts, 40, TEXT("which name"), some, 3, &n_best), 0);
 	assert_int_equal(n_best, 3);
 	assert_int_equal(some[0], 39);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_one_content_word_finds_its_sentence),
-		cmocka_unit_test(my_name_is_not_the_name),
-		cmocka_unit_test(what_was_said_last_comes_first),
-		cmocka_unit_test(nothing_in_common_finds_nothing),
-		cmocka_unit_test(one_shared_word_of_many_is_not_enough),
-		cmocka_unit_test(other_forms_of_a_word_are_found),
-		cmocka_unit_test(a_question_of_small_words_only_is_compared_by_them),
-		cmocka_unit_test(of_too_many_the_last_are_looked_at),
-		cmocka_unit_test(at_most_as_many_as_asked_for),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

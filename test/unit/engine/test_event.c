@@ -64,7 +64,6 @@ static struct work *trailer(void *arg)
 
 static void on_tick(void *arg)
 {
-	(void)arg;
 }
 
 static void world_start(struct world *w)
@@ -195,7 +194,6 @@ static int publish_run(struct work *work, int lane)
 	struct publish *p = list_entry(work, struct publish, work);
 	struct arena a;
 
-	(void)lane;
 	arena_init(&a, 1 << 20);
 	for (unsigned i = 0; p->result == 0 && i < p->n; i++) {
 		p->result = publish_n(p->engine, p, &a, p->first + (int)i);
@@ -371,9 +369,11 @@ static void assert_counts_up(const struct listener *l, int from, unsigned n)
 		assert_int_equal(l->ns[i], from + (int)i);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- tests ---- */
 
-static void a_subscriber_hears_what_is_committed(void **state)
+TEST(a_subscriber_hears_what_is_committed)
 {
 	struct listener *l = new_listener();
 	struct world w;
@@ -392,7 +392,7 @@ static void a_subscriber_hears_what_is_committed(void **state)
 	unmake(&w);
 }
 
-static void events_come_after_the_answers_of_their_batch(void **state)
+TEST(events_come_after_the_answers_of_their_batch)
 {
 	enum { N = 500 };
 	static struct publish p[N];
@@ -415,7 +415,7 @@ static void events_come_after_the_answers_of_their_batch(void **state)
 }
 
 /* A page that is read between a commit and its answers must not run ahead of them. */
-static void pages_do_not_overtake_answers(void **state)
+TEST(pages_do_not_overtake_answers)
 {
 	struct listener *l = new_listener();
 	struct publish callers[3] = {{.type = "t", .n = 1}, {.type = "t", .first = 1, .n = 1}};
@@ -456,7 +456,7 @@ static void publish_together(struct world *w, struct publish *list, unsigned n)
 		turn_until(w, list[i].done);
 }
 
-static void an_undone_call_takes_no_number(void **state)
+TEST(an_undone_call_takes_no_number)
 {
 	struct listener *l = new_listener();
 	int64_t seq = 0;
@@ -483,7 +483,7 @@ static void an_undone_call_takes_no_number(void **state)
 }
 
 /* The number that it was given before it was undone is the next one's. */
-static void the_last_call_of_a_batch_may_be_undone(void **state)
+TEST(the_last_call_of_a_batch_may_be_undone)
 {
 	struct listener *l = new_listener();
 	int64_t seq = 0, none = 0;
@@ -511,7 +511,7 @@ static void the_last_call_of_a_batch_may_be_undone(void **state)
 
 /* The notes of a batch are bounded: what does not fit is stored before its end, and undone with
  * its call, but not what was there before. */
-static void more_than_can_be_noted_is_kept_in_order(void **state)
+TEST(more_than_can_be_noted_is_kept_in_order)
 {
 	enum { LONG = sizeof(long_text), N = 2 * EVENT_NOTES_BYTES / LONG };
 	struct listener *l = new_listener();
@@ -536,7 +536,7 @@ static void more_than_can_be_noted_is_kept_in_order(void **state)
 }
 
 /* Who comes between a commit and its answers hears what follows, not what was. */
-static void from_now_on_begins_behind_what_is_committed(void **state)
+TEST(from_now_on_begins_behind_what_is_committed)
 {
 	struct listener *l = new_listener();
 	struct publish p = {.type = "t", .first = -1, .n = 1};
@@ -556,7 +556,7 @@ static void from_now_on_begins_behind_what_is_committed(void **state)
 	unmake(&w);
 }
 
-static void what_is_undone_is_never_told(void **state)
+TEST(what_is_undone_is_never_told)
 {
 	struct listener *l = new_listener();
 	struct publish p[6];
@@ -582,7 +582,7 @@ static void what_is_undone_is_never_told(void **state)
 	unmake(&w);
 }
 
-static void filters_are_by_type_and_ids(void **state)
+TEST_WITH(filters_are_by_type_and_ids, NULL, NULL)
 {
 	static const struct {
 		const char *glob;
@@ -607,7 +607,6 @@ static void filters_are_by_type_and_ids(void **state)
 	struct event e = {.session = TEXT("s1")};
 	struct event_filter f = {0};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct text glob = text_of(rows[i].glob);
 
@@ -624,7 +623,7 @@ static void filters_are_by_type_and_ids(void **state)
 	assert_false(event_passes(&e, &f));
 }
 
-static void catching_up_has_neither_gap_nor_double_while_others_publish(void **state)
+TEST(catching_up_has_neither_gap_nor_double_while_others_publish)
 {
 	enum { BEFORE = 3000, DURING = 3000, N_LISTENERS = 8 };
 	struct listener *l[N_LISTENERS];
@@ -653,7 +652,7 @@ static void catching_up_has_neither_gap_nor_double_while_others_publish(void **s
 	unmake(&w);
 }
 
-static void a_slow_subscriber_falls_behind_and_recovers(void **state)
+TEST(a_slow_subscriber_falls_behind_and_recovers)
 {
 	struct listener *slow = new_listener();
 	struct listener *quick = new_listener();
@@ -692,7 +691,6 @@ static int sweep_run(struct work *work, int lane)
 {
 	struct sweeping *s = list_entry(work, struct sweeping, work);
 
-	(void)lane;
 	assert_int_equal(event_sweep(s->engine->events, &s->more), 0);
 	return 0;
 }
@@ -719,7 +717,7 @@ static void sweep_all_but(struct world *w, int64_t keep)
 	}
 }
 
-static void what_was_deleted_is_counted_and_told(void **state)
+TEST(what_was_deleted_is_counted_and_told)
 {
 	struct listener *late = new_listener();
 	struct listener *slow = new_listener();
@@ -751,7 +749,7 @@ static void what_was_deleted_is_counted_and_told(void **state)
 	unmake(&w);
 }
 
-static void numbers_go_on_after_a_restart(void **state)
+TEST(numbers_go_on_after_a_restart)
 {
 	struct listener *l = new_listener();
 	struct event_page page;
@@ -780,7 +778,7 @@ static void numbers_go_on_after_a_restart(void **state)
 
 /* Otherwise it would hear nothing until this log has grown as long as the other. It is told that it has missed
  * something: a fail-over or a restore may have come while it was away. */
-static void a_number_of_another_log_means_now(void **state)
+TEST(a_number_of_another_log_means_now)
 {
 	struct listener *l = new_listener();
 	struct event_page page;
@@ -802,7 +800,7 @@ static void a_number_of_another_log_means_now(void **state)
 	unmake(&w);
 }
 
-static void a_subscriber_may_leave_while_it_is_told(void **state)
+TEST(a_subscriber_may_leave_while_it_is_told)
 {
 	struct listener *l[3];
 	struct listener *pages = new_listener();
@@ -839,7 +837,7 @@ static void a_subscriber_may_leave_while_it_is_told(void **state)
 
 /* It has no room for an event, is asked to write out what it has, and leaves: it is neither asked
  * for room nor offered the event again. */
-static void one_that_leaves_at_a_flush_is_not_asked_again(void **state)
+TEST(one_that_leaves_at_a_flush_is_not_asked_again)
 {
 	struct listener *leaves = new_listener();
 	struct listener *stays = new_listener();
@@ -865,7 +863,7 @@ static void one_that_leaves_at_a_flush_is_not_asked_again(void **state)
 }
 
 /* Nine of the events that it kept are deleted: it is told of the first one only. */
-static void one_that_leaves_at_a_loss_is_not_asked_again(void **state)
+TEST(one_that_leaves_at_a_loss_is_not_asked_again)
 {
 	struct listener *leaves = new_listener();
 	struct listener *stays = new_listener();
@@ -903,7 +901,7 @@ static unsigned n_subscribers(const struct world *w)
 	return n;
 }
 
-static void one_that_leaves_while_it_is_read_for_goes_with_its_page(void **state)
+TEST(one_that_leaves_while_it_is_read_for_goes_with_its_page)
 {
 	struct listener *stays = new_listener();
 	struct listener *leaves = new_listener();
@@ -930,7 +928,7 @@ static void one_that_leaves_while_it_is_read_for_goes_with_its_page(void **state
 	unmake(&w);
 }
 
-static void hundreds_hear_everything(void **state)
+TEST(hundreds_hear_everything)
 {
 	enum { N = 300 };
 	struct listener *l[N];
@@ -952,7 +950,7 @@ static void hundreds_hear_everything(void **state)
 }
 
 /* More than the notes of one commit hold. */
-static void a_commit_too_large_to_be_noted_is_read(void **state)
+TEST(a_commit_too_large_to_be_noted_is_read)
 {
 	struct listener *l = new_listener();
 	struct world w;
@@ -977,7 +975,7 @@ static void list(struct world *w, const struct event_filter *f, int64_t since_se
 }
 
 /* Hosts read on like that whenever one of them has done something. */
-static void a_page_to_the_end_is_two_queries(void **state)
+TEST(a_page_to_the_end_is_two_queries)
 {
 	struct event_page page;
 	struct world w;
@@ -996,7 +994,7 @@ static void a_page_to_the_end_is_two_queries(void **state)
 	unmake(&w);
 }
 
-static void lists_are_by_number_by_time_or_the_newest(void **state)
+TEST(lists_are_by_number_by_time_or_the_newest)
 {
 	const struct text rare = TEXT("ra*");
 	const struct event_filter all = {0};
@@ -1064,7 +1062,7 @@ static void lists_are_by_number_by_time_or_the_newest(void **state)
 }
 
 /* However long ago it was. */
-static void a_type_is_found_behind_many_others(void **state)
+TEST(a_type_is_found_behind_many_others)
 {
 	static const struct text wanted[] = {TEXT("rare.one"), TEXT("ra*.one"), TEXT("r*")};
 	const struct event_filter two = {.types = wanted, .n_types = 3};
@@ -1104,7 +1102,7 @@ static void a_type_is_found_behind_many_others(void **state)
 }
 
 /* No index has both: a page looks at many, and never says that there are none. */
-static void a_page_that_looks_at_too_many_says_so(void **state)
+TEST(a_page_that_looks_at_too_many_says_so)
 {
 	const struct event_filter both = {.session = TEXT("s1"), .project = TEXT("p")};
 	struct publish many = {.type = "common", .session = "s1", .first = 0, .n = 21000};
@@ -1128,7 +1126,7 @@ static void a_page_that_looks_at_too_many_says_so(void **state)
 }
 
 /* An event of the hour before, when the clock was ahead. */
-static void a_clock_that_was_set_back_hides_nothing(void **state)
+TEST(a_clock_that_was_set_back_hides_nothing)
 {
 	enum { HOUR_MS = 3600 * 1000 };
 	const struct event_filter all = {0};
@@ -1162,8 +1160,6 @@ static void word(struct buf *out, const struct event *e)
 
 static void word_nothing(struct buf *out, const struct event *e)
 {
-	(void)out;
-	(void)e;
 	n_worded[1]++;
 }
 
@@ -1181,7 +1177,7 @@ static int on_worded(void *arg, const struct event *e)
 	return on_event(arg, e);
 }
 
-static void one_wording_serves_all_who_hear_it(void **state)
+TEST(one_wording_serves_all_who_hear_it)
 {
 	enum { N = 600 };
 	const struct event_filter all = {0};
@@ -1221,7 +1217,7 @@ static void one_wording_serves_all_who_hear_it(void **state)
 }
 
 /* Every tenth is nothing that it wants. */
-static void one_that_has_stalled_keeps_some_and_loses_the_rest(void **state)
+TEST(one_that_has_stalled_keeps_some_and_loses_the_rest)
 {
 	struct listener *l = new_listener();
 	struct world w;
@@ -1261,7 +1257,7 @@ static void one_that_has_stalled_keeps_some_and_loses_the_rest(void **state)
 }
 
 /* Then it counts as lost, too. */
-static void what_a_stalled_one_kept_may_be_deleted(void **state)
+TEST(what_a_stalled_one_kept_may_be_deleted)
 {
 	struct listener *l = new_listener();
 	struct world w;
@@ -1284,7 +1280,7 @@ static void what_a_stalled_one_kept_may_be_deleted(void **state)
 	unmake(&w);
 }
 
-static void data_that_is_too_large_is_refused(void **state)
+TEST(data_that_is_too_large_is_refused)
 {
 	struct fixture *f = *state;
 	struct event_new new = {.type = "t"};
@@ -1312,7 +1308,7 @@ static void data_that_is_too_large_is_refused(void **state)
 	unmake(&w);
 }
 
-static void memories_say_that_they_change_but_not_what(void **state)
+TEST(memories_say_that_they_change_but_not_what)
 {
 	static const char *const types[] = {"memory.added", "memory.updated", "memory.deleted"};
 	struct fixture *f = *state;
@@ -1346,7 +1342,7 @@ static void memories_say_that_they_change_but_not_what(void **state)
 	unmake(&w);
 }
 
-static void memories_that_expire_say_so(void **state)
+TEST(memories_that_expire_say_so)
 {
 	struct fixture *f = *state;
 	struct memory_new in = plain("gone soon", "ann");
@@ -1393,7 +1389,7 @@ static void expect_noted(struct world *w, const int *ns, unsigned n)
 	}
 }
 
-static void an_event_of_a_change_that_was_not_made_is_none(void **state)
+TEST(an_event_of_a_change_that_was_not_made_is_none)
 {
 	const int64_t made = 7, not_made = -1;
 	struct fixture *f = *state;
@@ -1412,7 +1408,7 @@ static void an_event_of_a_change_that_was_not_made_is_none(void **state)
 }
 
 /* What is stored early is looked at early; an undone call changes nothing of what was before it. */
-static void what_is_known_early_stays_known(void **state)
+TEST(what_is_known_early_stays_known)
 {
 	const int64_t made = 7, not_made = -1;
 	struct event_new numbered = {.type = "noted"};
@@ -1435,47 +1431,4 @@ static void what_is_known_early_stays_known(void **state)
 	end(f);
 	expect_noted(&w, (const int[]) {1, 3}, 2);
 	unmake(&w);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(a_subscriber_hears_what_is_committed),
-		T(events_come_after_the_answers_of_their_batch),
-		T(pages_do_not_overtake_answers),
-		T(an_undone_call_takes_no_number),
-		T(the_last_call_of_a_batch_may_be_undone),
-		T(more_than_can_be_noted_is_kept_in_order),
-		T(from_now_on_begins_behind_what_is_committed),
-		T(what_is_undone_is_never_told),
-		cmocka_unit_test(filters_are_by_type_and_ids),
-		T(a_page_to_the_end_is_two_queries),
-		T(catching_up_has_neither_gap_nor_double_while_others_publish),
-		T(a_slow_subscriber_falls_behind_and_recovers),
-		T(what_was_deleted_is_counted_and_told),
-		T(numbers_go_on_after_a_restart),
-		T(a_number_of_another_log_means_now),
-		T(a_subscriber_may_leave_while_it_is_told),
-		T(one_that_leaves_at_a_flush_is_not_asked_again),
-		T(one_that_leaves_at_a_loss_is_not_asked_again),
-		T(one_that_leaves_while_it_is_read_for_goes_with_its_page),
-		T(hundreds_hear_everything),
-		T(a_commit_too_large_to_be_noted_is_read),
-		T(lists_are_by_number_by_time_or_the_newest),
-		T(a_type_is_found_behind_many_others),
-		T(a_page_that_looks_at_too_many_says_so),
-		T(a_clock_that_was_set_back_hides_nothing),
-		T(one_wording_serves_all_who_hear_it),
-		T(one_that_has_stalled_keeps_some_and_loses_the_rest),
-		T(what_a_stalled_one_kept_may_be_deleted),
-		T(data_that_is_too_large_is_refused),
-		T(memories_say_that_they_change_but_not_what),
-		T(memories_that_expire_say_so),
-		T(an_event_of_a_change_that_was_not_made_is_none),
-		T(what_is_known_early_stays_known),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 
 static const int64_t now_ms = 1800000000000;
 
-static void lines_of_the_form_are_facts(void **state)
+TEST(lines_of_the_form_are_facts)
 {
 	static const char answer[] = "Here you are:\n"
 				     "Ann, Oslo | 2024-05-20 | Ann has a boat in Oslo\r\n"
@@ -15,7 +15,6 @@ static void lines_of_the_form_are_facts(void **state)
 				     "* , -, |2024-05-20T10:00Z| The office has no heating\n";
 	struct fact facts[FACTS_MAX];
 
-	(void)state;
 	assert_int_equal(facts_read(TEXT(answer), now_ms, facts), 4);
 	assert_true(text_is(facts[0].text, "Ann has a boat in Oslo"));
 	assert_int_equal(facts[0].n_subjects, 2);
@@ -28,7 +27,7 @@ static void lines_of_the_form_are_facts(void **state)
 	assert_int_equal(facts[3].time_ms, 1716199200000);
 }
 
-static void anything_else_is_ignored(void **state)
+TEST(anything_else_is_ignored)
 {
 	static const char *const answers[] = {
 		"",
@@ -45,17 +44,15 @@ static void anything_else_is_ignored(void **state)
 	};
 	struct fact facts[FACTS_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 		assert_int_equal(facts_read(text_of(answers[i]), now_ms, facts), 0);
 }
 
-static void answers_are_bounded(void **state)
+TEST(answers_are_bounded)
 {
 	struct fact facts[FACTS_MAX];
 	struct buf answer;
 
-	(void)state;
 	buf_init(&answer, 1 << 20);
 	for (int i = 0; i < 100; i++)
 		buf_printf(&answer, "a,b,c,d,e,f,g,h,i,j | 2999-01-01 | fact number %d\n", i);
@@ -72,7 +69,7 @@ static void answers_are_bounded(void **state)
 	buf_done(&answer);
 }
 
-static void spellings_of_one_fact_are_the_same(void **state)
+TEST(spellings_of_one_fact_are_the_same)
 {
 	static const struct {
 		const char *a, *b;
@@ -92,21 +89,8 @@ static void spellings_of_one_fact_are_the_same(void **state)
 		{"Ann is a well-known pilot", "Ann is a well known pilot", true},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		if (duplicates_same(text_of(cases[i].a), text_of(cases[i].b)) != cases[i].same)
 			fail_msg("%s, %s", cases[i].a, cases[i].b);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_of_the_form_are_facts),
-		cmocka_unit_test(anything_else_is_ignored),
-		cmocka_unit_test(answers_are_bounded),
-		cmocka_unit_test(spellings_of_one_fact_are_the_same),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

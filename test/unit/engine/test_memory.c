@@ -8,9 +8,11 @@
 #include "engine/index/embedding.h"
 #include "engine/index/embedding_inner.h"
 
+FIXTURE(setup, teardown);
+
 /* ---- add ---- */
 
-static void what_is_added_comes_back_in_full(void **state)
+TEST(what_is_added_comes_back_in_full)
 {
 	struct fixture *f = *state;
 	const struct text subjects[] = {TEXT("Ann"), TEXT(""), TEXT("two\nlines")};
@@ -48,7 +50,7 @@ static void refused(struct fixture *f, const struct memory_new *in, const char *
 	assert_string_equal(f->why.field, field);
 }
 
-static void what_cannot_be_is_refused_with_its_name(void **state)
+TEST(what_cannot_be_is_refused_with_its_name)
 {
 	struct fixture *f = *state;
 	struct memory_counts n;
@@ -96,7 +98,7 @@ static void stats(struct fixture *f, struct memory_counts *ret)
 	assert_int_equal(memory_stats(f->engine->memories, 0, &nobody, ret), 0);
 }
 
-static void a_repetition_gives_the_first_again(void **state)
+TEST(a_repetition_gives_the_first_again)
 {
 	struct fixture *f = *state;
 	struct memory_new in = plain("once", "ann");
@@ -112,7 +114,7 @@ static void a_repetition_gives_the_first_again(void **state)
 }
 
 /* Each differs from the first in one thing; told again, it is a repetition of its own. */
-static void who_says_more_about_it_does_not_repeat(void **state)
+TEST(who_says_more_about_it_does_not_repeat)
 {
 	struct fixture *f = *state;
 	const struct memory_new first = plain("once", "ann");
@@ -139,7 +141,7 @@ static void who_says_more_about_it_does_not_repeat(void **state)
 	assert_int_equal(n_found(f, "once", "ann"), 6);
 }
 
-static void what_has_a_chat_and_no_user_is_the_chats(void **state)
+TEST(what_has_a_chat_and_no_user_is_the_chats)
 {
 	struct fixture *f = *state;
 	struct memory_new in = plain("the door code", NULL);
@@ -158,7 +160,7 @@ static void what_has_a_chat_and_no_user_is_the_chats(void **state)
 	assert_int_equal(counts.memories.common, 1);
 }
 
-static void in_one_batch_a_repetition_is_seen_too(void **state)
+TEST(in_one_batch_a_repetition_is_seen_too)
 {
 	struct fixture *f = *state;
 	const struct memory_new in = plain("at once", NULL);
@@ -177,7 +179,7 @@ static void in_one_batch_a_repetition_is_seen_too(void **state)
 	assert_int_equal(n_found(f, "once", NULL), 1);
 }
 
-static void far_expiries_are_never_or_long_ago(void **state)
+TEST(far_expiries_are_never_or_long_ago)
 {
 	struct fixture *f = *state;
 	struct memory_new in = plain("far", NULL);
@@ -223,7 +225,7 @@ static int update(struct fixture *f, struct text id, const char *user, const cha
 	return r;
 }
 
-static void searches_follow_add_update_and_delete(void **state)
+TEST(searches_follow_add_update_and_delete)
 {
 	struct fixture *f = *state;
 	struct memory m;
@@ -243,7 +245,7 @@ static void searches_follow_add_update_and_delete(void **state)
 
 /* A hit that is gone from the store is left out of an answer, so only its place in the
  * limit shows that the index still has it. */
-static void what_is_gone_takes_no_place_in_the_limit(void **state)
+TEST(what_is_gone_takes_no_place_in_the_limit)
 {
 	struct fixture *f = *state;
 	const struct memory_query q = {.text = TEXT("boat"), .by = asker("ann", NULL), .limit = 1};
@@ -266,7 +268,7 @@ static void what_is_gone_takes_no_place_in_the_limit(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
+TEST(the_sweep_takes_what_expired_out_of_store_and_index)
 {
 	struct fixture *f = *state;
 	const struct memory_filter all = {.limit = 100, .include_expired = true};
@@ -292,7 +294,7 @@ static void the_sweep_takes_what_expired_out_of_store_and_index(void **state)
 	assert_int_equal(n_found(f, "news", "ann"), 1);
 }
 
-static void a_call_that_is_undone_leaves_no_trace(void **state)
+TEST(a_call_that_is_undone_leaves_no_trace)
 {
 	struct fixture *f = *state;
 	const struct memory_new kept = plain("kept boat", "ann"),
@@ -323,7 +325,7 @@ static void a_call_that_is_undone_leaves_no_trace(void **state)
 	assert_int_equal(n_found(f, "boat", "ann"), 2);
 }
 
-static void a_commit_that_fails_leaves_no_trace(void **state)
+TEST(a_commit_that_fails_leaves_no_trace)
 {
 	struct fixture *f = *state;
 	const struct rlimit tight = {.rlim_cur = 256 << 10, .rlim_max = RLIM_INFINITY};
@@ -360,7 +362,7 @@ static void a_commit_that_fails_leaves_no_trace(void **state)
 
 /* ---- bounded indexes ---- */
 
-static void the_index_not_used_for_longest_is_dropped_and_built_again(void **state)
+TEST(the_index_not_used_for_longest_is_dropped_and_built_again)
 {
 	enum { USERS = 12, EACH = 30 };
 	struct fixture *f = *state;
@@ -390,7 +392,7 @@ static void the_index_not_used_for_longest_is_dropped_and_built_again(void **sta
 	assert_int_equal(n_found(f, "about", "user0"), EACH + 1);
 }
 
-static void memories_that_fit_no_index_are_refused_in_words(void **state)
+TEST(memories_that_fit_no_index_are_refused_in_words)
 {
 	struct fixture *f = *state;
 	struct memory *hits;
@@ -405,7 +407,7 @@ static void memories_that_fit_no_index_are_refused_in_words(void **state)
 	assert_int_equal(n_found(f, "about", "ann"), 1);
 }
 
-static void an_index_that_grows_too_large_is_given_up(void **state)
+TEST(an_index_that_grows_too_large_is_given_up)
 {
 	struct fixture *f = *state;
 	struct memory *hits;
@@ -423,7 +425,7 @@ static void an_index_that_grows_too_large_is_given_up(void **state)
 
 /* ---- list, get, delete, update, export ---- */
 
-static void ownership_decides_who_changes_what(void **state)
+TEST(ownership_decides_who_changes_what)
 {
 	struct fixture *f = *state;
 	struct memory mine = add(f, "mine", "ann"), common = add(f, "everybody's", NULL);
@@ -438,7 +440,7 @@ static void ownership_decides_who_changes_what(void **state)
 	assert_true(forget(f, mine.id, NULL));
 }
 
-static void an_update_changes_only_what_is_given(void **state)
+TEST(an_update_changes_only_what_is_given)
 {
 	struct fixture *f = *state;
 	const struct memory_asker ann = asker("ann", NULL);
@@ -469,7 +471,7 @@ static void an_update_changes_only_what_is_given(void **state)
 	assert_int_equal(got.created_ms, made.created_ms);
 }
 
-static void an_export_meets_each_memory_once(void **state)
+TEST(an_export_meets_each_memory_once)
 {
 	enum { N = 57 };
 	struct fixture *f = *state;
@@ -502,7 +504,7 @@ static void an_export_meets_each_memory_once(void **state)
 	assert_int_equal(pages, 6);
 }
 
-static void limits_have_defaults_and_a_most(void **state)
+TEST(limits_have_defaults_and_a_most)
 {
 	struct fixture *f = *state;
 	static const struct {
@@ -527,7 +529,7 @@ static void limits_have_defaults_and_a_most(void **state)
 	}
 }
 
-static void a_category_filters_before_the_limit(void **state)
+TEST(a_category_filters_before_the_limit)
 {
 	struct fixture *f = *state;
 	struct memory_query q = {.text = TEXT("about"), .limit = 1, .category = TEXT("decision")};
@@ -547,7 +549,7 @@ static void a_category_filters_before_the_limit(void **state)
 	assert_string_equal(f->why.field, "category");
 }
 
-static void a_search_fetches_no_more_text_than_an_answer_holds(void **state)
+TEST(a_search_fetches_no_more_text_than_an_answer_holds)
 {
 	enum { N = 9, EACH = 8 << 20 };
 	struct fixture *f = *state;
@@ -568,7 +570,7 @@ static void a_search_fetches_no_more_text_than_an_answer_holds(void **state)
 
 /* ---- the store's health ---- */
 
-static void a_check_that_is_told_to_stop_finds_nothing_wrong(void **state)
+TEST(a_check_that_is_told_to_stop_finds_nothing_wrong)
 {
 	struct fixture *f = *state;
 	struct store_health health;
@@ -585,7 +587,7 @@ static void a_check_that_is_told_to_stop_finds_nothing_wrong(void **state)
 
 /* ---- a model ---- */
 
-static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
+TEST(a_model_with_a_wrong_key_is_refused_in_words)
 {
 	struct fixture *f = *state;
 	struct embedding_opts opts = {
@@ -602,10 +604,9 @@ static void a_model_with_a_wrong_key_is_refused_in_words(void **state)
 
 static void on_wake(void *arg)
 {
-	(void)arg;
 }
 
-static void a_query_vector_of_another_length_is_not_used(void **state)
+TEST(a_query_vector_of_another_length_is_not_used)
 {
 	const struct text two = TEXT("{\"data\":[{\"index\":0,\"embedding\":[0.6,0.8]}]}");
 	const struct text three = TEXT("{\"data\":[{\"index\":0,\"embedding\":[0.6,0.8,0]}]}");
@@ -623,37 +624,4 @@ static void a_query_vector_of_another_length_is_not_used(void **state)
 	assert_int_equal(e.strange_dim, 3);
 	wake_free(e.wake);
 	loop_free(loop);
-}
-
-int main(void)
-{
-#define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		MEMORY_TEST(what_is_added_comes_back_in_full),
-		MEMORY_TEST(what_cannot_be_is_refused_with_its_name),
-		MEMORY_TEST(a_repetition_gives_the_first_again),
-		MEMORY_TEST(who_says_more_about_it_does_not_repeat),
-		MEMORY_TEST(what_has_a_chat_and_no_user_is_the_chats),
-		MEMORY_TEST(in_one_batch_a_repetition_is_seen_too),
-		MEMORY_TEST(far_expiries_are_never_or_long_ago),
-		MEMORY_TEST(searches_follow_add_update_and_delete),
-		MEMORY_TEST(what_is_gone_takes_no_place_in_the_limit),
-		MEMORY_TEST(the_sweep_takes_what_expired_out_of_store_and_index),
-		MEMORY_TEST(a_call_that_is_undone_leaves_no_trace),
-		MEMORY_TEST(a_commit_that_fails_leaves_no_trace),
-		MEMORY_TEST(the_index_not_used_for_longest_is_dropped_and_built_again),
-		MEMORY_TEST(memories_that_fit_no_index_are_refused_in_words),
-		MEMORY_TEST(an_index_that_grows_too_large_is_given_up),
-		MEMORY_TEST(ownership_decides_who_changes_what),
-		MEMORY_TEST(an_update_changes_only_what_is_given),
-		MEMORY_TEST(an_export_meets_each_memory_once),
-		MEMORY_TEST(limits_have_defaults_and_a_most),
-		MEMORY_TEST(a_category_filters_before_the_limit),
-		MEMORY_TEST(a_search_fetches_no_more_text_than_an_answer_holds),
-		MEMORY_TEST(a_check_that_is_told_to_stop_finds_nothing_wrong),
-		MEMORY_TEST(a_model_with_a_wrong_key_is_refused_in_words),
-		MEMORY_TEST(a_query_vector_of_another_length_is_not_used),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -36,6 +36,8 @@ static int setup_files(void **state)
 	return 0;
 }
 
+FIXTURE(setup_files, teardown);
+
 static void count_files(void)
 {
 	DIR *dir = opendir(files.folder);
@@ -245,7 +247,7 @@ static void keep(struct fixture *f)
 
 /* ---- the tests ---- */
 
-static void a_large_index_is_read_from_its_file(void **state)
+TEST(a_large_index_is_read_from_its_file)
 {
 	struct fixture *f = *state;
 	struct memory_counts counts;
@@ -267,7 +269,7 @@ static void a_large_index_is_read_from_its_file(void **state)
 	assert_true_to_store(f);
 }
 
-static void a_small_one_has_no_file(void **state)
+TEST(a_small_one_has_no_file)
 {
 	struct fixture *f = *state;
 
@@ -281,7 +283,7 @@ static void a_small_one_has_no_file(void **state)
 	assert_int_equal(files.n, 0);
 }
 
-static void what_changed_since_is_caught_up(void **state)
+TEST(what_changed_since_is_caught_up)
 {
 	struct fixture *f = *state;
 
@@ -302,7 +304,7 @@ static void what_changed_since_is_caught_up(void **state)
 	}
 }
 
-static void changes_while_it_is_read_are_in_it(void **state)
+TEST(changes_while_it_is_read_are_in_it)
 {
 	struct fixture *f = *state;
 	struct search s;
@@ -324,7 +326,7 @@ static void changes_while_it_is_read_are_in_it(void **state)
 	assert_true_to_store(f);
 }
 
-static void changes_while_it_is_written_are_not_lost(void **state)
+TEST(changes_while_it_is_written_are_not_lost)
 {
 	struct fixture *f = *state;
 
@@ -354,7 +356,7 @@ static void drop_files(struct fixture *f)
 }
 
 /* Killed after each of the steps in which it is written: the next start has the old or the new. */
-static void a_kill_at_any_point_leaves_a_file_or_none(void **state)
+TEST(a_kill_at_any_point_leaves_a_file_or_none)
 {
 	struct fixture *f = *state;
 	unsigned n_files = 0;
@@ -435,7 +437,7 @@ static void assert_not_used(struct fixture *f, unsigned n)
 	start_again(f);
 }
 
-static void a_damaged_file_is_not_used(void **state)
+TEST(a_damaged_file_is_not_used)
 {
 	struct fixture *f = *state;
 	char good[TEMPDIR_MAX + 20];
@@ -462,7 +464,7 @@ static void a_damaged_file_is_not_used(void **state)
 	assert_int_equal(source_of(f, &ann), SOURCE_CHANGES);
 }
 
-static void what_somebody_put_there_is_not_used(void **state)
+TEST(what_somebody_put_there_is_not_used)
 {
 	struct fixture *f = *state;
 	char other[TEMPDIR_MAX + 20];
@@ -492,7 +494,7 @@ static void what_somebody_put_there_is_not_used(void **state)
 }
 
 /* The file of another scope, under the name of this one's. */
-static void another_file_is_not_used(void **state)
+TEST(another_file_is_not_used)
 {
 	struct fixture *f = *state;
 	char first[sizeof(files.path)];
@@ -522,7 +524,7 @@ static void another_file_is_not_used(void **state)
 }
 
 /* The store as it was before: what came later is in the file, but not in the store. */
-static void a_store_put_back_does_not_use_what_is_newer(void **state)
+TEST(a_store_put_back_does_not_use_what_is_newer)
 {
 	struct fixture *f = *state;
 	char store[TEMPDIR_MAX + 20], backup[TEMPDIR_MAX + 20];
@@ -552,7 +554,7 @@ static void a_store_put_back_does_not_use_what_is_newer(void **state)
 }
 
 /* One that was written before the backup is as good as ever. */
-static void a_store_put_back_uses_what_is_older(void **state)
+TEST(a_store_put_back_uses_what_is_older)
 {
 	struct fixture *f = *state;
 	char store[TEMPDIR_MAX + 20], backup[TEMPDIR_MAX + 20];
@@ -575,7 +577,7 @@ static void a_store_put_back_uses_what_is_older(void **state)
 	assert_true_to_store(f);
 }
 
-static void without_room_there_is_no_file(void **state)
+TEST(without_room_there_is_no_file)
 {
 	struct fixture *f = *state;
 	int fd;
@@ -592,7 +594,7 @@ static void without_room_there_is_no_file(void **state)
 	assert_int_equal(source_of(f, &ann), SOURCE_STORE);
 }
 
-static void a_scope_that_is_gone_leaves_no_file(void **state)
+TEST(a_scope_that_is_gone_leaves_no_file)
 {
 	const struct memory_asker everybody = {0};
 	struct fixture *f = *state;
@@ -618,7 +620,7 @@ static void a_scope_that_is_gone_leaves_no_file(void **state)
 	assert_int_equal(n_found(f, "topic7", "ann"), 0);
 }
 
-static void a_stop_keeps_what_has_changed(void **state)
+TEST(a_stop_keeps_what_has_changed)
 {
 	struct fixture *f = *state;
 	char first[sizeof(files.path)];
@@ -642,7 +644,7 @@ static void a_stop_keeps_what_has_changed(void **state)
 }
 
 /* What others change must be passed over, and is noted for a while only. */
-static void a_stop_keeps_what_others_have_left_behind(void **state)
+TEST(a_stop_keeps_what_others_have_left_behind)
 {
 	struct fixture *f = *state;
 	char first[sizeof(files.path)];
@@ -660,7 +662,7 @@ static void a_stop_keeps_what_others_have_left_behind(void **state)
 	assert_string_not_equal(files.path, first);
 }
 
-static void a_file_that_is_gone_is_not_counted(void **state)
+TEST(a_file_that_is_gone_is_not_counted)
 {
 	struct fixture *f = *state;
 	struct memory_counts counts;
@@ -709,7 +711,7 @@ static void purge(struct fixture *f, const char *id)
 	assert_true(deleted);
 }
 
-static void a_purge_removes_the_files_of_all_scopes(void **state)
+TEST(a_purge_removes_the_files_of_all_scopes)
 {
 	enum { SCOPES = INDEXES_PURGED_MAX + 20 };
 	static char of[SCOPES][40];
@@ -728,7 +730,7 @@ static void a_purge_removes_the_files_of_all_scopes(void **state)
 	assert_int_equal(files.n, 1);
 }
 
-static void a_purge_that_is_undone_removes_no_file(void **state)
+TEST(a_purge_that_is_undone_removes_no_file)
 {
 	struct fixture *f = *state;
 	char kept[40], purged[40];
@@ -758,31 +760,9 @@ static void a_purge_that_is_undone_removes_no_file(void **state)
 	assert_int_equal(files.n, 1);
 }
 
-#define FILES(test) cmocka_unit_test_setup_teardown(test, setup_files, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		FILES(a_large_index_is_read_from_its_file),
-		FILES(a_small_one_has_no_file),
-		FILES(what_changed_since_is_caught_up),
-		FILES(changes_while_it_is_read_are_in_it),
-		FILES(changes_while_it_is_written_are_not_lost),
-		FILES(a_kill_at_any_point_leaves_a_file_or_none),
-		FILES(a_damaged_file_is_not_used),
-		FILES(what_somebody_put_there_is_not_used),
-		FILES(another_file_is_not_used),
-		FILES(a_store_put_back_does_not_use_what_is_newer),
-		FILES(a_store_put_back_uses_what_is_older),
-		FILES(without_room_there_is_no_file),
-		FILES(a_scope_that_is_gone_leaves_no_file),
-		FILES(a_stop_keeps_what_has_changed),
-		FILES(a_stop_keeps_what_others_have_left_behind),
-		FILES(a_file_that_is_gone_is_not_counted),
-		FILES(a_purge_removes_the_files_of_all_scopes),
-		FILES(a_purge_that_is_undone_removes_no_file),
-	};
-	int r = cmocka_run_group_tests(tests, NULL, NULL);
+	int r = run_all_tests("tests");
 
 	free(ids);
 	return r;

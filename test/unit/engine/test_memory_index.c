@@ -65,9 +65,11 @@ static unsigned n_works(const struct fixture *f)
 	return n;
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- building beside ---- */
 
-static void searches_wait_for_an_index_without_a_thread(void **state)
+TEST(searches_wait_for_an_index_without_a_thread)
 {
 	struct fixture *f = *state;
 	const struct memory_query small = about("ann");
@@ -94,7 +96,7 @@ static void searches_wait_for_an_index_without_a_thread(void **state)
 	}
 }
 
-static void the_large_are_built_one_after_the_other(void **state)
+TEST(the_large_are_built_one_after_the_other)
 {
 	static const char *const users[] = {"user0", "user1", "user2", "user3"};
 	enum { USERS = 4 };
@@ -119,7 +121,7 @@ static void the_large_are_built_one_after_the_other(void **state)
 }
 
 /* The first, the last and one in the middle: read before the change, and after it. */
-static void what_changes_meanwhile_is_in_the_index(void **state)
+TEST(what_changes_meanwhile_is_in_the_index)
 {
 	struct fixture *f = *state;
 	const struct memory_asker by = asker("user0", NULL);
@@ -171,7 +173,7 @@ static void what_changes_meanwhile_is_in_the_index(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void what_is_deleted_meanwhile_is_not_in_the_index(void **state)
+TEST(what_is_deleted_meanwhile_is_not_in_the_index)
 {
 	struct fixture *f = *state;
 	const struct memory_asker by = asker("user0", NULL);
@@ -280,7 +282,7 @@ static unsigned build_all(struct fixture *f, struct held_index *h)
 	return n;
 }
 
-static void vectors_that_change_meanwhile_are_seen(void **state)
+TEST(vectors_that_change_meanwhile_are_seen)
 {
 	struct fixture *f = *state;
 	struct memory_indexes *m = f->engine->memories->indexes;
@@ -312,7 +314,7 @@ static void vectors_that_change_meanwhile_are_seen(void **state)
 
 /* ---- the end of waiting ---- */
 
-static void a_build_that_fails_answers_all_who_wait(void **state)
+TEST(a_build_that_fails_answers_all_who_wait)
 {
 	struct fixture *f = *state;
 	struct search searches[WAITING];
@@ -341,7 +343,7 @@ static void change_schema(struct fixture *f, const struct query *sql)
 	assert_int_equal(engine_commit(f->engine), 0);
 }
 
-static void a_read_error_fails_the_searches_that_wait(void **state)
+TEST(a_read_error_fails_the_searches_that_wait)
 {
 	static const struct query hide = {"ALTER TABLE memory RENAME TO memory_away"};
 	static const struct query restore = {"ALTER TABLE memory_away RENAME TO memory"};
@@ -365,7 +367,7 @@ static void a_read_error_fails_the_searches_that_wait(void **state)
 	assert_int_equal(n_found(f, "entry2999", "user0"), 1);
 }
 
-static void a_read_error_of_vectors_leaves_the_words(void **state)
+TEST(a_read_error_of_vectors_leaves_the_words)
 {
 	static const struct query hide = {"ALTER TABLE memory_vector RENAME TO vector_away"};
 	struct fixture *f = *state;
@@ -398,7 +400,7 @@ static void a_read_error_of_vectors_leaves_the_words(void **state)
 	indexes_unlock(m);
 }
 
-static void nothing_is_built_for_those_who_have_left(void **state)
+TEST(nothing_is_built_for_those_who_have_left)
 {
 	struct fixture *f = *state;
 	struct search searches[WAITING];
@@ -420,7 +422,7 @@ static void nothing_is_built_for_those_who_have_left(void **state)
 }
 
 /* It is on the thread when it is cancelled, and only then finds that it must wait. */
-static void a_search_that_was_cancelled_does_not_wait(void **state)
+TEST(a_search_that_was_cancelled_does_not_wait)
 {
 	struct fixture *f = *state;
 	const struct memory_query q = about("user0");
@@ -436,7 +438,7 @@ static void a_search_that_was_cancelled_does_not_wait(void **state)
 	assert_false(run_next(f));
 }
 
-static void a_stop_refuses_those_who_wait_and_those_who_come(void **state)
+TEST(a_stop_refuses_those_who_wait_and_those_who_come)
 {
 	struct fixture *f = *state;
 	const struct memory_query q = about("user0");
@@ -453,7 +455,7 @@ static void a_stop_refuses_those_who_wait_and_those_who_come(void **state)
 	assert_int_equal(counts(f).n, 1); /* the common ones were complete */
 }
 
-static void more_than_so_many_do_not_wait(void **state)
+TEST(more_than_so_many_do_not_wait)
 {
 	struct fixture *f = *state;
 	struct search *searches = calloc(MEMORY_WAITS_MAX + 1, sizeof(*searches));
@@ -475,7 +477,7 @@ static void more_than_so_many_do_not_wait(void **state)
 /* ---- bounded, and found at once ---- */
 
 /* The user's and the common ones do not fit together, but one search needs both. */
-static void a_search_has_its_indexes_even_if_they_do_not_fit_together(void **state)
+TEST(a_search_has_its_indexes_even_if_they_do_not_fit_together)
 {
 	struct fixture *f = *state;
 	const struct memory_query q = about("user0");
@@ -514,7 +516,7 @@ static void n_users_are_searched(struct fixture *f, unsigned from, unsigned n)
 	}
 }
 
-static void other_users_indexes_are_not_looked_at(void **state)
+TEST(other_users_indexes_are_not_looked_at)
 {
 	struct fixture *f = *state;
 	uint64_t before;
@@ -531,7 +533,7 @@ static void other_users_indexes_are_not_looked_at(void **state)
 }
 
 /* Those that are in use do not stand in the way of what is dropped. */
-static void to_drop_an_index_looks_at_no_other(void **state)
+TEST(to_drop_an_index_looks_at_no_other)
 {
 	enum { USERS = 600 };
 	struct fixture *f = *state;
@@ -548,28 +550,4 @@ static void to_drop_an_index_looks_at_no_other(void **state)
 	assert_true(counts(f).bytes <= one);
 	/* To find, to build, to find again, and to drop one. */
 	assert_true(counts(f).n_seen - before.n_seen <= USERS / 2 * 8);
-}
-
-int main(void)
-{
-#define INDEX_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		INDEX_TEST(searches_wait_for_an_index_without_a_thread),
-		INDEX_TEST(the_large_are_built_one_after_the_other),
-		INDEX_TEST(what_changes_meanwhile_is_in_the_index),
-		INDEX_TEST(what_is_deleted_meanwhile_is_not_in_the_index),
-		INDEX_TEST(vectors_that_change_meanwhile_are_seen),
-		INDEX_TEST(a_build_that_fails_answers_all_who_wait),
-		INDEX_TEST(a_read_error_fails_the_searches_that_wait),
-		INDEX_TEST(a_read_error_of_vectors_leaves_the_words),
-		INDEX_TEST(nothing_is_built_for_those_who_have_left),
-		INDEX_TEST(a_search_that_was_cancelled_does_not_wait),
-		INDEX_TEST(a_stop_refuses_those_who_wait_and_those_who_come),
-		INDEX_TEST(more_than_so_many_do_not_wait),
-		INDEX_TEST(a_search_has_its_indexes_even_if_they_do_not_fit_together),
-		INDEX_TEST(other_users_indexes_are_not_looked_at),
-		INDEX_TEST(to_drop_an_index_looks_at_no_other),
-	};
-
-	return cmocka_run_group_tests_name("memory_index", tests, NULL, NULL);
 }

@@ -61,7 +61,9 @@ static bool compare(struct fixture *f, const struct memory_filter *q)
 	return true;
 }
 
-static void a_list_is_at_hand_until_something_changes(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_list_is_at_hand_until_something_changes)
 {
 	struct fixture *f = *state;
 	const struct memory_filter ann = filter("ann", NULL, 5);
@@ -88,7 +90,7 @@ static void a_list_is_at_hand_until_something_changes(void **state)
 	assert_false(is_at_hand(f, &ann) || is_at_hand(f, &bob));
 }
 
-static void what_is_not_committed_changes_nothing(void **state)
+TEST(what_is_not_committed_changes_nothing)
 {
 	struct fixture *f = *state;
 	const struct memory_filter ann = filter("ann", NULL, 5);
@@ -113,7 +115,7 @@ static void what_is_not_committed_changes_nothing(void **state)
 	assert_int_equal(list(f, &ann, &rows), 2);
 }
 
-static void what_expires_is_not_shown(void **state)
+TEST(what_expires_is_not_shown)
 {
 	struct fixture *f = *state;
 	struct memory_filter ann = filter("ann", NULL, 5);
@@ -135,7 +137,7 @@ static void what_expires_is_not_shown(void **state)
 	assert_true(compare(f, &ann));
 }
 
-static void long_lists_are_not_kept(void **state)
+TEST(long_lists_are_not_kept)
 {
 	struct fixture *f = *state;
 	const struct memory_filter few = filter("ann", NULL, 5);
@@ -153,7 +155,7 @@ static void long_lists_are_not_kept(void **state)
 	assert_false(is_at_hand(f, &few) || is_at_hand(f, &many));
 }
 
-static void there_are_not_too_many(void **state)
+TEST(there_are_not_too_many)
 {
 	struct fixture *f = *state;
 	struct memory *rows;
@@ -212,7 +214,7 @@ static void change(struct fixture *f, char (*ids)[40], unsigned *n_ids)
 		snprintf(ids[++*n_ids], 40, "%.*s", TEXT_ARGS(m.id));
 }
 
-static void whatever_changes_a_list_shows_what_the_store_has(void **state)
+TEST(whatever_changes_a_list_shows_what_the_store_has)
 {
 	static const char *const users[] = {"ann", "bob", NULL};
 	static const char *const chats[] = {"c1", "c2", NULL};
@@ -239,20 +241,4 @@ static void whatever_changes_a_list_shows_what_the_store_has(void **state)
 		arena_reset(&f->arena);
 	}
 	assert_true(n_at_hand > 100);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(a_list_is_at_hand_until_something_changes),
-		OPEN(what_is_not_committed_changes_nothing),
-		OPEN(what_expires_is_not_shown),
-		OPEN(long_lists_are_not_kept),
-		OPEN(there_are_not_too_many),
-		OPEN(whatever_changes_a_list_shows_what_the_store_has),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -200,24 +200,15 @@ static void run_crew(struct fixture *f, unsigned n_users)
 	assert_int_equal(n_found(f, "boat", NULL), BATCHES * PER_BATCH);
 }
 
-static void searches_see_all_that_is_committed_while_one_writes(void **state)
+FIXTURE(setup, teardown);
+
+TEST(searches_see_all_that_is_committed_while_one_writes)
 {
 	run_crew(*state, 20);
 }
 
 /* Dropped and built again all the while. */
-static void searches_see_it_too_while_indexes_come_and_go(void **state)
+TEST(searches_see_it_too_while_indexes_come_and_go)
 {
 	run_crew(*state, 2);
-}
-
-int main(void)
-{
-#define MEMORY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		MEMORY_TEST(searches_see_all_that_is_committed_while_one_writes),
-		MEMORY_TEST(searches_see_it_too_while_indexes_come_and_go),
-	};
-
-	return cmocka_run_group_tests_name("memory_threads", tests, NULL, NULL);
 }

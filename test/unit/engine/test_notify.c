@@ -9,7 +9,7 @@
 
 /* ---- tokens ---- */
 
-static void token_counts_once_and_uses_its_sibling(void **state)
+TEST(token_counts_once_and_uses_its_sibling)
 {
 	struct tokens t = {NULL};
 	char yes[TOKEN_LEN + 1], no[TOKEN_LEN + 1];
@@ -17,7 +17,6 @@ static void token_counts_once_and_uses_its_sibling(void **state)
 	const void *about;
 	int message = 0;
 
-	(void)state;
 	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, yes), 0);
 	assert_int_equal(tokens_add(&t, &message, APPROVAL_DENIED, 1000, no), 0);
 	assert_int_equal(strlen(yes), TOKEN_LEN);
@@ -33,7 +32,7 @@ static void token_counts_once_and_uses_its_sibling(void **state)
 	tokens_done(&t);
 }
 
-static void token_ends_with_its_time(void **state)
+TEST(token_ends_with_its_time)
 {
 	struct tokens t = {NULL};
 	char text[TOKEN_LEN + 1];
@@ -41,14 +40,13 @@ static void token_ends_with_its_time(void **state)
 	const void *about;
 	int message = 0;
 
-	(void)state;
 	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, text), 0);
 	assert_int_equal(tokens_use(&t, text_of(text), 1000, &about, &decision), TOKEN_LATE);
 	assert_int_equal(tokens_use(&t, text_of(text), 999, &about, &decision), TOKEN_GOOD);
 	tokens_done(&t);
 }
 
-static void other_texts_are_unknown(void **state)
+TEST(other_texts_are_unknown)
 {
 	struct tokens t = {NULL};
 	char text[TOKEN_LEN + 1], other[TOKEN_LEN + 2];
@@ -56,7 +54,6 @@ static void other_texts_are_unknown(void **state)
 	const void *about;
 	int message = 0;
 
-	(void)state;
 	assert_int_equal(tokens_use(&t, TEXT(""), 0, &about, &decision), TOKEN_UNKNOWN);
 	assert_int_equal(tokens_add(&t, &message, APPROVAL_APPROVED, 1000, text), 0);
 	for (unsigned i = 0; i < TOKEN_LEN; i++) {
@@ -75,14 +72,13 @@ static void other_texts_are_unknown(void **state)
 	tokens_done(&t);
 }
 
-static void tokens_are_bounded_and_differ(void **state)
+TEST(tokens_are_bounded_and_differ)
 {
 	struct tokens t = {NULL};
 	char text[TOKEN_LEN + 1];
 	static char all[TOKENS_MAX][TOKEN_LEN + 1];
 	int messages[TOKENS_MAX] = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < TOKENS_MAX; i++) {
 		assert_int_equal(tokens_add(&t, &messages[i], APPROVAL_DENIED, 1, all[i]), 0);
 		assert_int_equal(strspn(all[i], "0123456789abcdef"), TOKEN_LEN);
@@ -96,12 +92,11 @@ static void tokens_are_bounded_and_differ(void **state)
 }
 
 /* Every digit of a token takes every value: no part of a UUID that is always the same. */
-static void tokens_have_no_fixed_digit(void **state)
+TEST(tokens_have_no_fixed_digit)
 {
 	unsigned seen[TOKEN_LEN] = {0};
 	int message = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 2000; i++) {
 		struct tokens t = {NULL};
 		char text[TOKEN_LEN + 1];
@@ -117,7 +112,7 @@ static void tokens_have_no_fixed_digit(void **state)
 
 /* ---- what was shown ---- */
 
-static void digests_tell_lists_apart(void **state)
+TEST(digests_tell_lists_apart)
 {
 	const struct text lists[][2] = {
 		{TEXT("ab"), TEXT("c")},  {TEXT("a"), TEXT("bc")}, {TEXT("abc"), TEXT("")},
@@ -125,7 +120,6 @@ static void digests_tell_lists_apart(void **state)
 	};
 	char digests[5][NOTICE_DIGEST_LEN + 1];
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		char again[NOTICE_DIGEST_LEN + 1];
 
@@ -152,9 +146,8 @@ static int64_t left_at(const char *hours, const char *zone, const char *iso)
 	return left;
 }
 
-static void quiet_hours_go_over_midnight(void **state)
+TEST(quiet_hours_go_over_midnight)
 {
-	(void)state;
 	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T21:59:59Z"), 0);
 	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T22:00:00Z"), 9 * 3600000 + 1000);
 	assert_int_equal(left_at("22:00-07:00", "UTC", "2026-03-01T06:59:59Z"), 2000);
@@ -170,7 +163,7 @@ static void quiet_hours_go_over_midnight(void **state)
 	assert_true(left_at("22:00-07:00", "Europe/Berlin", "2026-07-01T20:00:00Z") > 0);
 }
 
-static void wrong_hours_are_refused(void **state)
+TEST(wrong_hours_are_refused)
 {
 	static const char *const wrong[] = {"22-7",        "22:00",       "22:00-07:0",
 					    "22:00-25:00", "22:60-07:00", "22:00 07:00",
@@ -178,16 +171,14 @@ static void wrong_hours_are_refused(void **state)
 	struct quiet q;
 	struct why why;
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(quiet_parse(wrong[i], "", &q, &why), REFUSE_PARAMS);
 }
 
-static void a_rate_counts_the_last_minute(void **state)
+TEST(a_rate_counts_the_last_minute)
 {
 	struct rate r = {.per_minute = 2};
 
-	(void)state;
 	assert_int_equal(rate_left(&r, 1000), 0);
 	rate_note(&r, 1000);
 	assert_int_equal(rate_left(&r, 1000), 0);
@@ -202,21 +193,4 @@ static void a_rate_counts_the_last_minute(void **state)
 		rate_note(&r, 100);
 	}
 	assert_int_equal(rate_left(&r, 100), 60000);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(token_counts_once_and_uses_its_sibling),
-		cmocka_unit_test(token_ends_with_its_time),
-		cmocka_unit_test(other_texts_are_unknown),
-		cmocka_unit_test(tokens_are_bounded_and_differ),
-		cmocka_unit_test(tokens_have_no_fixed_digit),
-		cmocka_unit_test(digests_tell_lists_apart),
-		cmocka_unit_test(quiet_hours_go_over_midnight),
-		cmocka_unit_test(wrong_hours_are_refused),
-		cmocka_unit_test(a_rate_counts_the_last_minute),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

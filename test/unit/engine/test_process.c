@@ -73,7 +73,6 @@ int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, app
 	const struct approval kept = {.id = TEXT("local-1"), .status = APPROVAL_PENDING};
 	struct world *w = the_world;
 
-	(void)s;
 	assert_true(text_is(in->agent, "gateway"));
 	assert_true(text_is(in->tool, "process"));
 	note(w->action, sizeof(w->action), value_text(value_find(in->input, "action")));
@@ -113,9 +112,6 @@ void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
 			    void *arg)
 {
-	(void)s;
-	(void)fn;
-	(void)arg;
 	assert_int_equal(d->status, APPROVAL_SUPERSEDED);
 	note(the_world->withdrawn, sizeof(the_world->withdrawn), d->id);
 }
@@ -191,6 +187,8 @@ static int world_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(world_setup, world_teardown);
+
 static void settle(struct world *w, int before)
 {
 	if (!w->lets_wait && w->waiter.fn)
@@ -264,7 +262,7 @@ static bool runs(struct world *w)
 
 /* ---- how it runs ---- */
 
-static void a_command_runs_where_and_as_it_was_said(void **state)
+TEST(a_command_runs_where_and_as_it_was_said)
 {
 	struct world *w = *state;
 	const struct text env[] = {TEXT("A=b"), TEXT("KOINE_MARK=a lie")};
@@ -290,7 +288,7 @@ static void a_command_runs_where_and_as_it_was_said(void **state)
 	assert_int_equal(w->info.output, strlen(expected));
 }
 
-static void a_command_is_no_option_of_the_shell(void **state)
+TEST(a_command_is_no_option_of_the_shell)
 {
 	struct world *w = *state;
 
@@ -299,7 +297,7 @@ static void a_command_is_no_option_of_the_shell(void **state)
 	assert_string_equal(printed(w), "ran\n");
 }
 
-static void what_is_written_is_read_up_to_its_end(void **state)
+TEST(what_is_written_is_read_up_to_its_end)
 {
 	struct world *w = *state;
 
@@ -315,7 +313,7 @@ static void what_is_written_is_read_up_to_its_end(void **state)
 	assert_int_equal(write_to(w, "late", false), REFUSE_CONFLICT);
 }
 
-static void a_program_that_reads_nothing_is_not_written_to_for_ever(void **state)
+TEST(a_program_that_reads_nothing_is_not_written_to_for_ever)
 {
 	struct world *w = *state;
 	char *much = malloc(PROCESS_WRITE_MAX + 1);
@@ -333,7 +331,7 @@ static void a_program_that_reads_nothing_is_not_written_to_for_ever(void **state
 	free(much);
 }
 
-static void one_that_closes_its_input_is_told_of(void **state)
+TEST(one_that_closes_its_input_is_told_of)
 {
 	struct world *w = *state;
 	int r = 0;
@@ -347,7 +345,7 @@ static void one_that_closes_its_input_is_told_of(void **state)
 	assert_true(runs(w));
 }
 
-static void a_terminal_is_one(void **state)
+TEST(a_terminal_is_one)
 {
 	struct world *w = *state;
 
@@ -366,7 +364,7 @@ static void a_terminal_is_one(void **state)
 	assert_non_null(strstr(printed(w), "no line"));
 }
 
-static void an_interrupt_comes_by_the_terminal(void **state)
+TEST(an_interrupt_comes_by_the_terminal)
 {
 	struct world *w = *state;
 
@@ -380,7 +378,7 @@ static void an_interrupt_comes_by_the_terminal(void **state)
 }
 
 /* A terminal's last bytes are under way in the kernel when its program has ended. */
-static void nothing_of_what_a_terminal_printed_is_lost(void **state)
+TEST(nothing_of_what_a_terminal_printed_is_lost)
 {
 	struct world *w = *state;
 
@@ -393,7 +391,7 @@ static void nothing_of_what_a_terminal_printed_is_lost(void **state)
 
 /* ---- what it printed ---- */
 
-static void the_last_of_much_output_is_kept_by_its_offset(void **state)
+TEST(the_last_of_much_output_is_kept_by_its_offset)
 {
 	struct world *w = *state;
 	const size_t total = 588895; /* of seq 1 100000 */
@@ -428,7 +426,7 @@ static void the_last_of_much_output_is_kept_by_its_offset(void **state)
 
 /* ---- how it ends ---- */
 
-static void a_kill_ends_all_that_it_has_started(void **state)
+TEST(a_kill_ends_all_that_it_has_started)
 {
 	struct world *w = *state;
 	struct process_wait *wait;
@@ -448,7 +446,7 @@ static void a_kill_ends_all_that_it_has_started(void **state)
 	assert_int_equal(w->n_told, before + 2);
 }
 
-static void what_a_command_leaves_behind_ends_with_it(void **state)
+TEST(what_a_command_leaves_behind_ends_with_it)
 {
 	struct world *w = *state;
 
@@ -459,7 +457,7 @@ static void what_a_command_leaves_behind_ends_with_it(void **state)
 	assert_int_equal(tree_signal(owner, true, 0), 0);
 }
 
-static void whoever_waits_for_an_end_may_leave(void **state)
+TEST(whoever_waits_for_an_end_may_leave)
 {
 	struct world *w = *state;
 	struct process_wait *wait;
@@ -476,7 +474,7 @@ static void on_stopped(void *arg)
 	((struct world *)arg)->n_stopped++;
 }
 
-static void a_stop_ends_all_and_begins_none(void **state)
+TEST(a_stop_ends_all_and_begins_none)
 {
 	struct world *w = *state;
 	const struct process_new in = {.command = TEXT("true")};
@@ -497,7 +495,7 @@ static void a_stop_ends_all_and_begins_none(void **state)
 
 /* ---- who may ---- */
 
-static void what_is_denied_does_not_run(void **state)
+TEST(what_is_denied_does_not_run)
 {
 	struct world *w = *state;
 	const struct process_new in = {.command = TEXT("sleep 60")};
@@ -514,7 +512,7 @@ static void what_is_denied_does_not_run(void **state)
 	assert_int_equal(count(w, NULL), 0);
 }
 
-static void whoever_leaves_withdraws_the_question(void **state)
+TEST(whoever_leaves_withdraws_the_question)
 {
 	struct world *w = *state;
 	const struct process_new in = {.command = TEXT("sleep 60")};
@@ -528,7 +526,7 @@ static void whoever_leaves_withdraws_the_question(void **state)
 	assert_int_equal(w->n_told, 0);
 }
 
-static void one_that_leaves_before_it_is_asked_withdraws_later(void **state)
+TEST(one_that_leaves_before_it_is_asked_withdraws_later)
 {
 	const struct approval kept = {.id = TEXT("local-2"), .status = APPROVAL_PENDING};
 	struct world *w = *state;
@@ -550,7 +548,7 @@ static void one_that_leaves_before_it_is_asked_withdraws_later(void **state)
 	assert_int_equal(w->n_told, 0);
 }
 
-static void what_was_written_to_waits_for_its_own_approval(void **state)
+TEST(what_was_written_to_waits_for_its_own_approval)
 {
 	struct world *w = *state;
 
@@ -565,7 +563,7 @@ static void what_was_written_to_waits_for_its_own_approval(void **state)
 	assert_string_equal(printed(w), "");
 }
 
-static void without_the_setting_nothing_is_allowed(void **state)
+TEST(without_the_setting_nothing_is_allowed)
 {
 	struct world *w = *state;
 	struct processes *with = w->processes;
@@ -592,7 +590,7 @@ static void without_the_setting_nothing_is_allowed(void **state)
 	w->processes = with;
 }
 
-static void what_cannot_be_started_is_refused_with_its_field(void **state)
+TEST(what_cannot_be_started_is_refused_with_its_field)
 {
 	struct world *w = *state;
 	const struct text nameless[] = {TEXT("=x")};
@@ -629,7 +627,7 @@ static void what_cannot_be_started_is_refused_with_its_field(void **state)
 	assert_int_equal(write_to(w, "x", false), REFUSE_NOT_FOUND);
 }
 
-static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
+TEST(there_is_a_bound_to_those_that_run_and_to_those_kept)
 {
 	struct world *w = *state;
 	struct process_info newest;
@@ -664,34 +662,4 @@ static void there_is_a_bound_to_those_that_run_and_to_those_kept(void **state)
 	}
 	assert_int_equal(n_started, PROCESS_KEPT_MAX + 1);
 	assert_int_equal(count(w, &newest), PROCESS_KEPT_MAX);
-}
-
-#define world_test(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		world_test(a_command_is_no_option_of_the_shell),
-		world_test(a_command_runs_where_and_as_it_was_said),
-		world_test(what_is_written_is_read_up_to_its_end),
-		world_test(a_program_that_reads_nothing_is_not_written_to_for_ever),
-		world_test(one_that_closes_its_input_is_told_of),
-		world_test(a_terminal_is_one),
-		world_test(an_interrupt_comes_by_the_terminal),
-		world_test(nothing_of_what_a_terminal_printed_is_lost),
-		world_test(the_last_of_much_output_is_kept_by_its_offset),
-		world_test(a_kill_ends_all_that_it_has_started),
-		world_test(what_a_command_leaves_behind_ends_with_it),
-		world_test(whoever_waits_for_an_end_may_leave),
-		world_test(a_stop_ends_all_and_begins_none),
-		world_test(what_is_denied_does_not_run),
-		world_test(whoever_leaves_withdraws_the_question),
-		world_test(one_that_leaves_before_it_is_asked_withdraws_later),
-		world_test(what_was_written_to_waits_for_its_own_approval),
-		world_test(without_the_setting_nothing_is_allowed),
-		world_test(what_cannot_be_started_is_refused_with_its_field),
-		world_test(there_is_a_bound_to_those_that_run_and_to_those_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,7 +56,6 @@ static int submit(void *arg, struct work *work, bool writes)
 {
 	struct world *w = arg;
 
-	(void)writes;
 	if (w->submit_fails)
 		return w->submit_fails;
 	list_append(&w->works, &work->link);
@@ -70,7 +69,6 @@ static struct thing_change *change_of(struct record_change *c)
 
 static struct text change_id(const struct record_change *c)
 {
-	(void)c;
 	return TEXT("a");
 }
 
@@ -91,8 +89,6 @@ static bool took(struct record_change *c)
 
 static void stored(struct record_change *c, bool recovered)
 {
-	(void)c;
-	(void)recovered;
 }
 
 static void on_failed(void *arg)
@@ -110,7 +106,6 @@ static struct record *find(void *arg, struct text project, struct text id)
 	struct world *w = arg;
 	int i = id.len == 1 ? id.data[0] - 'a' : -1;
 
-	(void)project;
 	return i >= 0 && i < N_THINGS ? &w->things[i].record : NULL;
 }
 
@@ -126,7 +121,6 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 
 static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
-	(void)arg;
 	*ret_project = e->project;
 	*ret_id = e->run;
 	return e->run.data != NULL;
@@ -136,7 +130,6 @@ static int read_rows(void *arg, int lane, struct arena *a, struct record_found *
 {
 	struct world *w = arg;
 
-	(void)lane;
 	w->n_reads++;
 	if (w->read_fails)
 		return w->read_fails;
@@ -177,7 +170,6 @@ static void on_gap(void *arg)
 
 static void on_tick(void *arg)
 {
-	(void)arg;
 }
 
 static void turn(struct world *w)
@@ -319,6 +311,8 @@ static int tear_down(void **state)
 	return 0;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* ---- changes ---- */
 
 static void on_outcome(struct record_waiter *waiter, int outcome)
@@ -338,7 +332,7 @@ static void change(struct world *w, struct thing_change *t, int value)
 	record_submit(&w->things[0].record);
 }
 
-static void changes_of_a_record_are_written_in_order(void **state)
+TEST(changes_of_a_record_are_written_in_order)
 {
 	struct world *w = *state;
 	struct thing_change changes[3];
@@ -355,7 +349,7 @@ static void changes_of_a_record_are_written_in_order(void **state)
 	assert_false(record_pending(&w->things[0].record));
 }
 
-static void outcome_never_comes_inside_the_call(void **state)
+TEST(outcome_never_comes_inside_the_call)
 {
 	struct world *w = *state;
 	struct thing_change changes[2];
@@ -377,7 +371,7 @@ static void outcome_never_comes_inside_the_call(void **state)
 	assert_int_equal(changes[1].n_told, 1);
 }
 
-static void failed_change_is_retried_before_later_ones(void **state)
+TEST(failed_change_is_retried_before_later_ones)
 {
 	struct world *w = *state;
 	struct thing_change changes[2];
@@ -401,7 +395,7 @@ static void failed_change_is_retried_before_later_ones(void **state)
 	assert_int_equal(w->records.n_changes, 0);
 }
 
-static void waiter_that_comes_while_changes_fail_is_called_soon(void **state)
+TEST(waiter_that_comes_while_changes_fail_is_called_soon)
 {
 	struct world *w = *state;
 	struct thing_change changes[2];
@@ -423,7 +417,7 @@ static void waiter_that_comes_while_changes_fail_is_called_soon(void **state)
 	do_work(w);
 }
 
-static void lost_change_drops_later_ones(void **state)
+TEST(lost_change_drops_later_ones)
 {
 	struct world *w = *state;
 	struct thing_change changes[3];
@@ -440,7 +434,7 @@ static void lost_change_drops_later_ones(void **state)
 	w->loses = false;
 }
 
-static void held_record_writes_nothing_until_it_is_released(void **state)
+TEST(held_record_writes_nothing_until_it_is_released)
 {
 	struct world *w = *state;
 	struct record *r = &w->things[0].record;
@@ -466,7 +460,7 @@ static void held_record_writes_nothing_until_it_is_released(void **state)
 	assert_false(record_pending(r));
 }
 
-static void dropped_record_cancels_its_changes(void **state)
+TEST(dropped_record_cancels_its_changes)
 {
 	struct world *w = *state;
 	struct record *r = &w->things[0].record;
@@ -489,7 +483,7 @@ static void dropped_record_cancels_its_changes(void **state)
 
 /* ---- reads ---- */
 
-static void events_of_one_key_are_read_once(void **state)
+TEST(events_of_one_key_are_read_once)
 {
 	struct world *w = *state;
 
@@ -510,7 +504,7 @@ static void events_of_one_key_are_read_once(void **state)
 	assert_in_range(w->n_keys, 3, 6);
 }
 
-static void event_heard_during_a_read_is_read_again(void **state)
+TEST(event_heard_during_a_read_is_read_again)
 {
 	struct world *w = *state;
 	struct work *work;
@@ -530,7 +524,7 @@ static void event_heard_during_a_read_is_read_again(void **state)
 	assert_int_equal(w->things[0].value, 2);
 }
 
-static void own_change_during_a_read_repeats_it(void **state)
+TEST(own_change_during_a_read_repeats_it)
 {
 	struct world *w = *state;
 	struct work *work;
@@ -550,7 +544,7 @@ static void own_change_during_a_read_repeats_it(void **state)
 	assert_int_equal(w->things[0].value, 2);
 }
 
-static void stale_record_is_read_after_its_changes(void **state)
+TEST(stale_record_is_read_after_its_changes)
 {
 	struct world *w = *state;
 	struct thing_change c;
@@ -567,7 +561,7 @@ static void stale_record_is_read_after_its_changes(void **state)
 	assert_false(w->things[0].record.stale);
 }
 
-static void record_that_stays_stale_is_read_until_it_is_taken(void **state)
+TEST(record_that_stays_stale_is_read_until_it_is_taken)
 {
 	struct world *w = *state;
 
@@ -583,7 +577,7 @@ static void record_that_stays_stale_is_read_until_it_is_taken(void **state)
 	assert_null(next_work(w, 10));
 }
 
-static void rows_too_large_for_one_read_are_read_in_parts(void **state)
+TEST(rows_too_large_for_one_read_are_read_in_parts)
 {
 	struct world *w = *state;
 
@@ -598,7 +592,7 @@ static void rows_too_large_for_one_read_are_read_in_parts(void **state)
 		assert_int_equal(w->things[i].value, i + 1);
 }
 
-static void failed_read_is_repeated(void **state)
+TEST(failed_read_is_repeated)
 {
 	struct world *w = *state;
 
@@ -612,7 +606,7 @@ static void failed_read_is_repeated(void **state)
 }
 
 /* More than may wait for a read: the rest of the events wait in the log. */
-static void all_keys_of_many_events_are_read_once(void **state)
+TEST(all_keys_of_many_events_are_read_once)
 {
 	enum { MANY = 3000 };
 	static char ids[MANY][8];
@@ -636,7 +630,7 @@ static void all_keys_of_many_events_are_read_once(void **state)
 	assert_int_equal(w->n_keys, MANY + 1);
 }
 
-static void events_deleted_before_they_are_read_are_a_gap(void **state)
+TEST(events_deleted_before_they_are_read_are_a_gap)
 {
 	struct world *w = *state;
 	struct store *store = w->f->engine->store;
@@ -658,41 +652,4 @@ static void events_deleted_before_they_are_read_are_a_gap(void **state)
 	do_work(w);
 	assert_int_equal(w->n_gaps, 1);
 	assert_int_equal(w->n_keys, 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(changes_of_a_record_are_written_in_order, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(outcome_never_comes_inside_the_call, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(failed_change_is_retried_before_later_ones, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(waiter_that_comes_while_changes_fail_is_called_soon,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(lost_change_drops_later_ones, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(held_record_writes_nothing_until_it_is_released,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(dropped_record_cancels_its_changes, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(all_keys_of_many_events_are_read_once, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(events_deleted_before_they_are_read_are_a_gap,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(events_of_one_key_are_read_once, set_up, tear_down),
-		cmocka_unit_test_setup_teardown(event_heard_during_a_read_is_read_again, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(own_change_during_a_read_repeats_it, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(stale_record_is_read_after_its_changes, set_up,
-						tear_down),
-		cmocka_unit_test_setup_teardown(record_that_stays_stale_is_read_until_it_is_taken,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(rows_too_large_for_one_read_are_read_in_parts,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(failed_read_is_repeated, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,18 +52,16 @@ static void expect(const char *expression, const char *zone, const char *after,
 
 /* ---- fields ---- */
 
-static void every_minute_is_the_next_whole_one(void **state)
+TEST(every_minute_is_the_next_whole_one)
 {
-	(void)state;
 	EXPECT("* * * * *", "", "2026-01-01T00:00:00.000Z", "2026-01-01T00:01Z",
 	       "2026-01-01T00:02Z");
 	EXPECT("* * * * *", "", "2026-01-01T00:00:59.999Z", "2026-01-01T00:01Z");
 	EXPECT("* * * * *", "", "2025-12-31T23:59:00.000Z", "2026-01-01T00:00Z");
 }
 
-static void steps_lists_and_ranges(void **state)
+TEST(steps_lists_and_ranges)
 {
-	(void)state;
 	EXPECT("*/20 * * * *", "", "2026-01-01T00:00Z", "2026-01-01T00:20Z", "2026-01-01T00:40Z",
 	       "2026-01-01T01:00Z");
 	EXPECT("5,10-12,50-59/4 3 * * *", "", "2026-01-01T00:00Z", "2026-01-01T03:05Z",
@@ -75,9 +73,8 @@ static void steps_lists_and_ranges(void **state)
 	       "2026-01-01T21:00Z", "2026-01-02T00:00Z");
 }
 
-static void names_of_months_and_days(void **state)
+TEST(names_of_months_and_days)
 {
-	(void)state;
 	EXPECT("0 9 * * MON", "", "2026-01-01T00:00Z", "2026-01-05T09:00Z", "2026-01-12T09:00Z");
 	EXPECT("0 9 * * mon-fri", "", "2026-01-02T09:00Z", "2026-01-05T09:00Z");
 	EXPECT("0 0 1 jan,Jul *", "", "2026-01-01T00:00Z", "2026-07-01T00:00Z",
@@ -86,17 +83,15 @@ static void names_of_months_and_days(void **state)
 	       "2026-01-10T00:00Z");
 }
 
-static void seven_is_sunday(void **state)
+TEST(seven_is_sunday)
 {
-	(void)state;
 	EXPECT("0 0 * * 7", "", "2026-01-01T00:00Z", "2026-01-04T00:00Z", "2026-01-11T00:00Z");
 	EXPECT("0 0 * * 5-7", "", "2026-01-01T00:00Z", "2026-01-02T00:00Z", "2026-01-03T00:00Z",
 	       "2026-01-04T00:00Z", "2026-01-09T00:00Z");
 }
 
-static void day_of_month_or_day_of_week(void **state)
+TEST(day_of_month_or_day_of_week)
 {
-	(void)state;
 	/* Both are given: either will do. */
 	EXPECT("0 0 13 * fri", "", "2026-01-31T00:00Z", "2026-02-06T00:00Z", "2026-02-13T00:00Z",
 	       "2026-02-20T00:00Z", "2026-02-27T00:00Z", "2026-03-06T00:00Z", "2026-03-13T00:00Z");
@@ -105,9 +100,8 @@ static void day_of_month_or_day_of_week(void **state)
 	EXPECT("0 0 10 * *", "", "2026-01-01T00:00Z", "2026-01-10T00:00Z", "2026-02-10T00:00Z");
 }
 
-static void nicknames(void **state)
+TEST(nicknames)
 {
-	(void)state;
 	EXPECT("@hourly", "", "2026-01-01T00:00Z", "2026-01-01T01:00Z");
 	EXPECT("@daily", "", "2026-01-01T00:00Z", "2026-01-02T00:00Z");
 	EXPECT(" @Weekly ", "", "2026-01-01T00:00Z", "2026-01-04T00:00Z");
@@ -115,27 +109,24 @@ static void nicknames(void **state)
 	EXPECT("@yearly", "", "2026-01-01T00:00Z", "2027-01-01T00:00Z");
 }
 
-static void the_thirty_first_is_in_seven_months(void **state)
+TEST(the_thirty_first_is_in_seven_months)
 {
-	(void)state;
 	EXPECT("0 12 31 * *", "", "2026-01-31T12:00Z", "2026-03-31T12:00Z", "2026-05-31T12:00Z",
 	       "2026-07-31T12:00Z", "2026-08-31T12:00Z", "2026-10-31T12:00Z", "2026-12-31T12:00Z");
 }
 
-static void the_leap_day_comes_in_leap_years(void **state)
+TEST(the_leap_day_comes_in_leap_years)
 {
-	(void)state;
 	EXPECT("0 0 29 2 *", "", "2026-01-01T00:00Z", "2028-02-29T00:00Z", "2032-02-29T00:00Z");
 	EXPECT("0 0 29 2 *", "", "2096-03-01T00:00Z", "2104-02-29T00:00Z");
 	/* A star in front: only on a Sunday, and over a century without its leap day. */
 	EXPECT("0 0 29 2 */7", "", "2088-03-01T00:00Z", "2128-02-29T00:00Z");
 }
 
-static void what_never_comes_is_told(void **state)
+TEST(what_never_comes_is_told)
 {
 	static const char *const never[] = {"0 0 30 2 *", "0 0 31 2,4,6,9,11 *", "0 0 31 9 *"};
 
-	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
 		struct schedule *s = cron(never[i], "America/New_York");
 
@@ -144,13 +135,12 @@ static void what_never_comes_is_told(void **state)
 	}
 }
 
-static void times_out_of_the_calendar_are_no_trouble(void **state)
+TEST(times_out_of_the_calendar_are_no_trouble)
 {
 	static const int64_t odd[] = {INT64_MIN, -1, 0, 1, INT64_MAX - 1, INT64_MAX};
 	struct schedule *a = cron("*/5 * * * *", "Europe/Berlin");
 	struct schedule *b;
 
-	(void)state;
 	assert_int_equal(schedule_every(60000, 0, &b, NULL), 0);
 	for (unsigned i = 0; i < 6; i++) {
 		int64_t x = schedule_next(a, odd[i]);
@@ -163,7 +153,7 @@ static void times_out_of_the_calendar_are_no_trouble(void **state)
 	schedule_free(b);
 }
 
-static void refusals_name_the_field(void **state)
+TEST(refusals_name_the_field)
 {
 	static const struct {
 		const char *expression;
@@ -192,7 +182,6 @@ static void refusals_name_the_field(void **state)
 		{"@daily *", "unknown '@daily'"},
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct schedule *s = NULL;
 		struct why why = {.text = ""};
@@ -205,13 +194,12 @@ static void refusals_name_the_field(void **state)
 	}
 }
 
-static void zones_that_cannot_be(void **state)
+TEST(zones_that_cannot_be)
 {
 	static const char *const bad[] = {"../passwd",    "/etc/passwd", "Europe/../Paris",
 					  "Mars/Olympus", "Europe",      "Europe/",
 					  "a//b",         "tzdata.zi",   "Europe Berlin"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct schedule *s = NULL;
 		struct why why = {.text = ""};
@@ -223,9 +211,8 @@ static void zones_that_cannot_be(void **state)
 
 /* ---- the clock changes ---- */
 
-static void berlin_skips_an_hour(void **state)
+TEST(berlin_skips_an_hour)
 {
-	(void)state;
 	/* 02:00 to 03:00 on 29 March is not there: at 01:00 UTC it is 03:00. */
 	EXPECT("30 2 * * *", "Europe/Berlin", "2026-03-27T12:00Z", "2026-03-28T01:30Z",
 	       "2026-03-29T01:00Z", "2026-03-30T00:30Z");
@@ -240,9 +227,8 @@ static void berlin_skips_an_hour(void **state)
 	       "2026-03-29T02:00Z", "2026-03-29T04:00Z");
 }
 
-static void berlin_has_an_hour_twice(void **state)
+TEST(berlin_has_an_hour_twice)
 {
-	(void)state;
 	/* 02:00 to 03:00 on 25 October: from 00:00 UTC and again from 01:00 UTC. */
 	EXPECT("30 2 * * *", "Europe/Berlin", "2026-10-24T12:00Z", "2026-10-25T00:30Z",
 	       "2026-10-26T01:30Z");
@@ -255,9 +241,8 @@ static void berlin_has_an_hour_twice(void **state)
 	       "2026-10-25T01:00Z", "2026-10-25T03:00Z");
 }
 
-static void new_york(void **state)
+TEST(new_york)
 {
-	(void)state;
 	EXPECT("30 2 * * *", "America/New_York", "2026-03-07T12:00Z", "2026-03-08T07:00Z",
 	       "2026-03-09T06:30Z");
 	EXPECT("30 1 * * *", "America/New_York", "2026-10-31T12:00Z", "2026-11-01T05:30Z",
@@ -267,9 +252,8 @@ static void new_york(void **state)
 	       "2099-03-09T06:30Z");
 }
 
-static void lord_howe_moves_by_half_an_hour(void **state)
+TEST(lord_howe_moves_by_half_an_hour)
 {
-	(void)state;
 	/* 2026-10-04 02:00 (+10:30) is 02:30 (+11); 2026-04-05 02:00 (+11) is 01:30. */
 	EXPECT("15 2 * * *", "Australia/Lord_Howe", "2026-10-03T00:00Z", "2026-10-03T15:30Z",
 	       "2026-10-04T15:15Z");
@@ -279,31 +263,28 @@ static void lord_howe_moves_by_half_an_hour(void **state)
 	       "2026-04-04T15:00Z", "2026-04-04T15:15Z", "2026-04-04T15:30Z");
 }
 
-static void a_zone_without_summer(void **state)
+TEST(a_zone_without_summer)
 {
-	(void)state;
 	EXPECT("0 9 * * *", "Asia/Kolkata", "2026-03-28T12:00Z", "2026-03-29T03:30Z",
 	       "2026-03-30T03:30Z");
 	EXPECT("0 9 * * *", "UTC", "2026-03-28T12:00Z", "2026-03-29T09:00Z");
 }
 
-static void apia_left_out_a_day(void **state)
+TEST(apia_left_out_a_day)
 {
-	(void)state;
 	/* 30 December 2011 was not there. */
 	EXPECT("0 9 30 12 *", "Pacific/Apia", "2011-12-01T00:00Z", "2011-12-30T10:00Z",
 	       "2012-12-29T19:00Z");
 }
 
 /* A fixed time comes once on every day of ten years, whatever the clock does. */
-static void once_a_day_in_every_zone(void **state)
+TEST(once_a_day_in_every_zone)
 {
 	static const char *const zones[] = {
 		"Europe/Berlin",    "America/New_York",  "Australia/Lord_Howe",
 		"America/St_Johns", "Africa/Casablanca", "Asia/Tehran",
 		"Europe/Dublin",    "America/Santiago",  "Pacific/Chatham"};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
 		struct schedule *s = cron("30 2 * * *", zones[i]);
 		int64_t at = schedule_next(s, ms("2026-01-01T12:00Z"));
@@ -329,7 +310,7 @@ static int32_t libc_offset(int64_t utc_s)
 	return (int32_t)tm.tm_gmtoff;
 }
 
-static void offsets_are_those_of_libc(void **state)
+TEST(offsets_are_those_of_libc)
 {
 	static const char *const zones[] = {
 		"Europe/Berlin",        "America/New_York",  "Australia/Lord_Howe",
@@ -340,7 +321,6 @@ static void offsets_are_those_of_libc(void **state)
 		"America/Scoresbysund",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
 		struct why why = {.text = ""};
 		struct zone *z = NULL;
@@ -363,14 +343,13 @@ static void offsets_are_those_of_libc(void **state)
 	tzset();
 }
 
-static void broken_zone_files_are_refused(void **state)
+TEST(broken_zone_files_are_refused)
 {
 	static char bytes[ZONE_FILE_MAX];
 	FILE *f = fopen("/usr/share/zoneinfo/Europe/Berlin", "re");
 	struct zone *z = NULL;
 	size_t n;
 
-	(void)state;
 	assert_non_null(f);
 	n = fread(bytes, 1, sizeof(bytes), f);
 	fclose(f);
@@ -382,9 +361,8 @@ static void broken_zone_files_are_refused(void **state)
 	assert_int_equal(zone_read((struct text) {bytes, n}, &z), -EBADMSG);
 }
 
-static void days_and_dates_agree(void **state)
+TEST(days_and_dates_agree)
 {
-	(void)state;
 	for (int64_t d = -800000; d < 800000; d++) {
 		struct civil c = civil_of_days(d);
 
@@ -399,12 +377,11 @@ static void days_and_dates_agree(void **state)
 
 /* ---- every ---- */
 
-static void every_does_not_drift(void **state)
+TEST(every_does_not_drift)
 {
 	struct schedule *s;
 	int64_t at = 1000;
 
-	(void)state;
 	assert_int_equal(schedule_every(90000, 1000, &s, NULL), 0);
 	assert_int_equal(schedule_next(s, 0), 1000);
 	assert_int_equal(schedule_next(s, 1000), 91000);
@@ -418,7 +395,7 @@ static void every_does_not_drift(void **state)
 	assert_int_equal(schedule_every(-5, 0, &s, NULL), REFUSE_PARAMS);
 }
 
-static void durations(void **state)
+TEST(durations)
 {
 	static const struct {
 		const char *text;
@@ -429,43 +406,10 @@ static void durations(void **state)
 					  "10x", "1 h", "9999999999d", "1hm"};
 	int64_t v;
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		assert_int_equal(schedule_parse_duration(text_of(good[i].text), &v), 0);
 		assert_int_equal(v, good[i].ms);
 	}
 	for (unsigned i = 0; i < 8; i++)
 		assert_int_equal(schedule_parse_duration(text_of(bad[i]), &v), -EINVAL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_minute_is_the_next_whole_one),
-		cmocka_unit_test(steps_lists_and_ranges),
-		cmocka_unit_test(names_of_months_and_days),
-		cmocka_unit_test(seven_is_sunday),
-		cmocka_unit_test(day_of_month_or_day_of_week),
-		cmocka_unit_test(nicknames),
-		cmocka_unit_test(the_thirty_first_is_in_seven_months),
-		cmocka_unit_test(the_leap_day_comes_in_leap_years),
-		cmocka_unit_test(what_never_comes_is_told),
-		cmocka_unit_test(times_out_of_the_calendar_are_no_trouble),
-		cmocka_unit_test(refusals_name_the_field),
-		cmocka_unit_test(zones_that_cannot_be),
-		cmocka_unit_test(berlin_skips_an_hour),
-		cmocka_unit_test(berlin_has_an_hour_twice),
-		cmocka_unit_test(new_york),
-		cmocka_unit_test(lord_howe_moves_by_half_an_hour),
-		cmocka_unit_test(a_zone_without_summer),
-		cmocka_unit_test(apia_left_out_a_day),
-		cmocka_unit_test(once_a_day_in_every_zone),
-		cmocka_unit_test(offsets_are_those_of_libc),
-		cmocka_unit_test(broken_zone_files_are_refused),
-		cmocka_unit_test(days_and_dates_agree),
-		cmocka_unit_test(every_does_not_drift),
-		cmocka_unit_test(durations),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,8 +129,6 @@ static int on_event(void *arg, const struct event *e)
 
 static int on_gone(void *arg, int64_t n)
 {
-	(void)arg;
-	(void)n;
 	fail();
 	return 0;
 }
@@ -219,6 +217,8 @@ static int world_teardown(void **state)
 	free(w);
 	return 0;
 }
+
+FIXTURE(world_setup, world_teardown);
 
 static void world_reopen(struct world *w)
 {
@@ -373,7 +373,7 @@ static struct launched go_on(struct world *w, const char *id, const char *query)
 
 /* ---- tests ---- */
 
-static void a_session_says_what_its_program_prints(void **state)
+TEST(a_session_says_what_its_program_prints)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "id c1; say hello; call t1 Bash; back t1 done; end fine");
@@ -402,7 +402,7 @@ static void a_session_says_what_its_program_prints(void **state)
 				     "running>completed ");
 }
 
-static void its_flags_are_in_order(void **state)
+TEST(its_flags_are_in_order)
 {
 	struct world *w = *state;
 	const struct text tools[] = {TEXT("Read"), TEXT("Bash")};
@@ -437,7 +437,7 @@ static void its_flags_are_in_order(void **state)
 			    198);
 }
 
-static void a_folder_that_is_not_there(void **state)
+TEST(a_folder_that_is_not_there)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("end x"),
@@ -450,7 +450,7 @@ static void a_folder_that_is_not_there(void **state)
 	stage_until(&w->stage, strstr(w->told, "starting>failed"));
 }
 
-static void bad_input_is_refused(void **state)
+TEST(bad_input_is_refused)
 {
 	struct world *w = *state;
 	const struct text nul = {.data = "a\0b", .len = 3};
@@ -469,7 +469,7 @@ static void bad_input_is_refused(void **state)
 	assert_string_equal(l.why.field, "agent");
 }
 
-static void how_it_fails_is_told(void **state)
+TEST(how_it_fails_is_told)
 {
 	static const struct {
 		const char *query, *error;
@@ -495,7 +495,7 @@ static void how_it_fails_is_told(void **state)
 	}
 }
 
-static void without_a_result_it_has_completed(void **state)
+TEST(without_a_result_it_has_completed)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "true");
@@ -506,7 +506,7 @@ static void without_a_result_it_has_completed(void **state)
 	assert_string_equal(said, "message usertrue");
 }
 
-static void lines_nobody_understands_are_kept(void **state)
+TEST(lines_nobody_understands_are_kept)
 {
 	struct world *w = *state;
 	struct launched l =
@@ -520,7 +520,7 @@ static void lines_nobody_understands_are_kept(void **state)
 	assert_non_null(strstr(said, "|raw half|raw {\"type\":\"new\"}|raw "));
 }
 
-static void an_interrupt_is_told_and_ends_it(void **state)
+TEST(an_interrupt_is_told_and_ends_it)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "trap '' INT TERM; id c1; say ready; "
@@ -543,7 +543,7 @@ static void an_interrupt_is_told_and_ends_it(void **state)
 	assert_string_equal(a.why.text, "session not found: nope");
 }
 
-static void a_session_goes_on_where_another_ended(void **state)
+TEST(a_session_goes_on_where_another_ended)
 {
 	struct world *w = *state;
 	struct session_new in = {.query = TEXT("id c1; end one"),
@@ -569,7 +569,7 @@ static void a_session_goes_on_where_another_ended(void **state)
 	assert_non_null(strstr(said, "--resume c1 --model opus"));
 }
 
-static void one_that_runs_is_interrupted_first(void **state)
+TEST(one_that_runs_is_interrupted_first)
 {
 	struct world *w = *state;
 	struct launched first = launch(w, "id c1; say ready; exec sleep 60");
@@ -582,7 +582,7 @@ static void one_that_runs_is_interrupted_first(void **state)
 	until(w, second.id, SESSION_COMPLETED);
 }
 
-static void failed_session_whose_agent_had_begun_is_continued(void **state)
+TEST(failed_session_whose_agent_had_begun_is_continued)
 {
 	struct world *w = *state;
 	struct launched failed = launch(w, "id c1; exit 1");
@@ -595,7 +595,7 @@ static void failed_session_whose_agent_had_begun_is_continued(void **state)
 	until(w, second.id, SESSION_COMPLETED);
 }
 
-static void what_cannot_be_continued(void **state)
+TEST(what_cannot_be_continued)
 {
 	struct world *w = *state;
 	struct launched failed = launch(w, "exit 1");
@@ -615,7 +615,7 @@ static void what_cannot_be_continued(void **state)
 	assert_string_equal(l.why.text, "query is required");
 }
 
-static void approvals_make_it_wait(void **state)
+TEST(approvals_make_it_wait)
 {
 	struct world *w = *state;
 	struct engine *s = w->stage.f->engine;
@@ -635,7 +635,7 @@ static void approvals_make_it_wait(void **state)
 }
 
 /* Its program runs, and may ask, before we hear of its start. */
-static void an_approval_before_the_start_makes_it_wait(void **state)
+TEST(an_approval_before_the_start_makes_it_wait)
 {
 	struct world *w = *state;
 	struct sessions *s = w->stage.f->engine->sessions;
@@ -652,7 +652,7 @@ static void an_approval_before_the_start_makes_it_wait(void **state)
 	until(w, l.id, SESSION_INTERRUPTED);
 }
 
-static void without_a_program_nobody_runs_it(void **state)
+TEST(without_a_program_nobody_runs_it)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("x"), .working_dir = text_of(w->work)};
@@ -666,7 +666,7 @@ static void without_a_program_nobody_runs_it(void **state)
 	assert_true(has_status(w, l.id, SESSION_FAILED));
 }
 
-static void an_agent_that_the_settings_name_answers(void **state)
+TEST(an_agent_that_the_settings_name_answers)
 {
 	struct world *w = *state;
 	struct launched l;
@@ -687,7 +687,7 @@ static void an_agent_that_the_settings_name_answers(void **state)
 	assert_non_null(strstr(said, "|message userWhat is my name?|message assistant"));
 }
 
-static void a_crash_leaves_none_running(void **state)
+TEST(a_crash_leaves_none_running)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
@@ -706,7 +706,7 @@ static void on_stopped(void *arg)
 	*(bool *)arg = true;
 }
 
-static void a_stop_ends_all(void **state)
+TEST(a_stop_ends_all)
 {
 	struct world *w = *state;
 	struct engine *s = w->stage.f->engine;
@@ -723,7 +723,7 @@ static void a_stop_ends_all(void **state)
 	assert_true(has_status(w, one.id, SESSION_FAILED));
 }
 
-static void a_stop_catches_what_is_on_its_way(void **state)
+TEST(a_stop_catches_what_is_on_its_way)
 {
 	struct world *w = *state;
 	struct engine *s = w->stage.f->engine;
@@ -740,7 +740,7 @@ static void a_stop_catches_what_is_on_its_way(void **state)
 	assert_true(has_status(w, l.id, SESSION_FAILED));
 }
 
-static void too_many_are_refused(void **state)
+TEST(too_many_are_refused)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("sleep 60"), .working_dir = text_of(w->work)};
@@ -753,7 +753,7 @@ static void too_many_are_refused(void **state)
 }
 
 /* It counts until its end, and that comes before the next begins. */
-static void at_the_limit_one_can_still_be_continued(void **state)
+TEST(at_the_limit_one_can_still_be_continued)
 {
 	struct world *w = *state;
 	struct launched l = launch(w, "id c1; say ready; exec sleep 60");
@@ -767,7 +767,7 @@ static void at_the_limit_one_can_still_be_continued(void **state)
 			 REFUSE_LIMIT);
 }
 
-static void one_that_ends_meanwhile_is_continued(void **state)
+TEST(one_that_ends_meanwhile_is_continued)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("id c2; end two")};
@@ -793,7 +793,7 @@ static void one_that_ends_meanwhile_is_continued(void **state)
 }
 
 /* A full disk, and a program that does not stop talking when it is told to end. */
-static void a_stop_ends_what_cannot_be_kept(void **state)
+TEST(a_stop_ends_what_cannot_be_kept)
 {
 	struct world *w = *state;
 	struct engine *s = w->stage.f->engine;
@@ -812,7 +812,7 @@ static void a_stop_ends_what_cannot_be_kept(void **state)
 	w->stage.fail_writes = 0;
 }
 
-static void on_a_full_disk_an_interrupt_is_answered(void **state)
+TEST(on_a_full_disk_an_interrupt_is_answered)
 {
 	struct world *w = *state;
 	struct engine *s = w->stage.f->engine;
@@ -833,7 +833,7 @@ static void on_a_full_disk_an_interrupt_is_answered(void **state)
 }
 
 /* The server has dropped their calls before the engine close. */
-static void who_waits_when_all_closes_is_not_told(void **state)
+TEST(who_waits_when_all_closes_is_not_told)
 {
 	struct world *w = *state;
 	const struct session_new in = {.query = TEXT("id c2")};
@@ -853,7 +853,7 @@ static void who_waits_when_all_closes_is_not_told(void **state)
 }
 
 /* Its servers' environment may have secrets. */
-static void a_crash_leaves_no_file_with_servers(void **state)
+TEST(a_crash_leaves_no_file_with_servers)
 {
 	struct world *w = *state;
 	char path[300];
@@ -869,7 +869,7 @@ static void a_crash_leaves_no_file_with_servers(void **state)
 	assert_int_equal(access(path, F_OK), -1);
 }
 
-static void what_is_too_much_is_not_kept(void **state)
+TEST(what_is_too_much_is_not_kept)
 {
 	struct world *w = *state;
 	struct session_page page;
@@ -889,7 +889,7 @@ static void what_is_too_much_is_not_kept(void **state)
 	arena_done(&a);
 }
 
-static void tool_input_counts_as_output(void **state)
+TEST(tool_input_counts_as_output)
 {
 	struct world *w = *state;
 	struct session_page page;
@@ -912,7 +912,7 @@ static void tool_input_counts_as_output(void **state)
 	arena_done(&a);
 }
 
-static void long_lines_come_whole(void **state)
+TEST(long_lines_come_whole)
 {
 	struct world *w = *state;
 	struct launched l =
@@ -970,7 +970,7 @@ static void add_chains(struct world *w)
 	world_open(w);
 }
 
-static void a_long_chain_is_read_from_its_end(void **state)
+TEST(a_long_chain_is_read_from_its_end)
 {
 	struct world *w = *state;
 	struct connection *c;
@@ -1004,7 +1004,7 @@ static void a_long_chain_is_read_from_its_end(void **state)
 	arena_done(&a);
 }
 
-static void a_chain_ends_at_its_limit_and_says_so(void **state)
+TEST(a_chain_ends_at_its_limit_and_says_so)
 {
 	struct world *w = *state;
 	struct session_page page;
@@ -1027,7 +1027,7 @@ static void a_chain_ends_at_its_limit_and_says_so(void **state)
 	arena_done(&a);
 }
 
-static void summaries_are_short(void **state)
+TEST(summaries_are_short)
 {
 	struct world *w = *state;
 	struct launched l =
@@ -1042,46 +1042,4 @@ static void summaries_are_short(void **state)
 	assert_memory_equal(s.data, ": ' aaaa", 8);
 	assert_memory_equal(s.data + 46, "a...", 4);
 	arena_done(&a);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_session_says_what_its_program_prints),
-		TEST(its_flags_are_in_order),
-		TEST(a_folder_that_is_not_there),
-		TEST(bad_input_is_refused),
-		TEST(how_it_fails_is_told),
-		TEST(without_a_result_it_has_completed),
-		TEST(lines_nobody_understands_are_kept),
-		TEST(an_interrupt_is_told_and_ends_it),
-		TEST(a_session_goes_on_where_another_ended),
-		TEST(one_that_runs_is_interrupted_first),
-		TEST(what_cannot_be_continued),
-		TEST(failed_session_whose_agent_had_begun_is_continued),
-		TEST(approvals_make_it_wait),
-		TEST(an_approval_before_the_start_makes_it_wait),
-		TEST(without_a_program_nobody_runs_it),
-		TEST(an_agent_that_the_settings_name_answers),
-		TEST(a_crash_leaves_none_running),
-		TEST(a_stop_ends_all),
-		TEST(a_stop_catches_what_is_on_its_way),
-		TEST(too_many_are_refused),
-		TEST(at_the_limit_one_can_still_be_continued),
-		TEST(one_that_ends_meanwhile_is_continued),
-		TEST(a_stop_ends_what_cannot_be_kept),
-		TEST(on_a_full_disk_an_interrupt_is_answered),
-		TEST(who_waits_when_all_closes_is_not_told),
-		TEST(a_crash_leaves_no_file_with_servers),
-		TEST(what_is_too_much_is_not_kept),
-		TEST(tool_input_counts_as_output),
-		TEST(long_lines_come_whole),
-		TEST(a_long_chain_is_read_from_its_end),
-		TEST(a_chain_ends_at_its_limit_and_says_so),
-		TEST(summaries_are_short),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

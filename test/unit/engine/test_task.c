@@ -10,9 +10,11 @@
 #include "io/process/child.h"
 #include "io/process/supervisor.h"
 
+FIXTURE(world_setup, world_teardown);
+
 /* ---- tests ---- */
 
-static void runs_and_completes(void **state)
+TEST(runs_and_completes)
 {
 	struct world *w = *state;
 	struct told told = run(w, "pwd; echo \"$KOINE_TASK\"");
@@ -31,7 +33,7 @@ static void runs_and_completes(void **state)
 	assert_int_equal(counts(w).total, 1);
 }
 
-static void fails_with_what_it_said(void **state)
+TEST(fails_with_what_it_said)
 {
 	struct world *w = *state;
 	struct told told = run(w, "echo out; echo wrong >&2; exit 3");
@@ -44,7 +46,7 @@ static void fails_with_what_it_said(void **state)
 	assert_true(text_is(task.error, "Process exited with code 4"));
 }
 
-static void a_missing_program_fails(void **state)
+TEST(a_missing_program_fails)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "hello");
@@ -58,7 +60,7 @@ static void a_missing_program_fails(void **state)
 	assert_true(task.error.len > 0);
 }
 
-static void runs_no_more_than_there_is_room_for(void **state)
+TEST(runs_no_more_than_there_is_room_for)
 {
 	struct world *w = *state;
 	struct told a = run(w, "sleep 100");
@@ -86,7 +88,7 @@ static void runs_no_more_than_there_is_room_for(void **state)
 	wait_for(w, c.id, TASK_CANCELLED);
 }
 
-static void higher_priority_goes_first(void **state)
+TEST(higher_priority_goes_first)
 {
 	struct world *w = *state;
 	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
@@ -110,7 +112,7 @@ static void higher_priority_goes_first(void **state)
 	wait_for(w, blockers[1].id, TASK_CANCELLED);
 }
 
-static void a_group_has_its_own_limit(void **state)
+TEST(a_group_has_its_own_limit)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "sleep 100");
@@ -132,7 +134,7 @@ static void a_group_has_its_own_limit(void **state)
 	wait_for(w, b.id, TASK_CANCELLED);
 }
 
-static void comes_after_others(void **state)
+TEST(comes_after_others)
 {
 	struct world *w = *state;
 	struct told a = run(w, "sleep 100");
@@ -161,7 +163,7 @@ static void comes_after_others(void **state)
 	wait_for(w, b.id, TASK_COMPLETED);
 }
 
-static void a_delayed_one_waits(void **state)
+TEST(a_delayed_one_waits)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "echo late");
@@ -175,7 +177,7 @@ static void a_delayed_one_waits(void **state)
 	assert_true(task.started_ms - task.created_ms >= 1490);
 }
 
-static void one_that_fails_is_tried_again(void **state)
+TEST(one_that_fails_is_tried_again)
 {
 	struct world *w = *state;
 	struct task_new in =
@@ -203,7 +205,7 @@ static void one_that_fails_is_tried_again(void **state)
 	assert_int_equal(retry(w, "task-7777").result, REFUSE_NOT_FOUND);
 }
 
-static void takes_too_long(void **state)
+TEST(takes_too_long)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "echo begun; sleep 100");
@@ -217,7 +219,7 @@ static void takes_too_long(void **state)
 	assert_true(text_is(task.result, "begun\n"));
 }
 
-static void cancelled_leaves_nobody(void **state)
+TEST(cancelled_leaves_nobody)
 {
 	struct world *w = *state;
 	struct told told = run(w, "trap '' TERM INT; echo $$; sleep 300 & "
@@ -236,7 +238,7 @@ static void cancelled_leaves_nobody(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
-static void cancelled_leaves_nobody_whatever_mark_a_client_gives(void **state)
+TEST(cancelled_leaves_nobody_whatever_mark_a_client_gives)
 {
 	struct world *w = *state;
 	const struct text env[] = {TEXT("KOINE_MARK=x"), TEXT("KOINE_MARK=y"), TEXT("KOINE_TASK=z"),
@@ -263,7 +265,7 @@ static void cancelled_leaves_nobody_whatever_mark_a_client_gives(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
-static void exits_well_although_cancelled(void **state)
+TEST(exits_well_although_cancelled)
 {
 	struct world *w = *state;
 	struct told told = run(w, "trap 'exit 0' TERM; echo up; while :; do sleep 0.01; done");
@@ -273,7 +275,7 @@ static void exits_well_although_cancelled(void **state)
 	wait_for(w, told.id, TASK_CANCELLED);
 }
 
-static void a_queued_one_is_cancelled_at_once(void **state)
+TEST(a_queued_one_is_cancelled_at_once)
 {
 	struct world *w = *state;
 	struct told a = run(w, "sleep 100");
@@ -289,7 +291,7 @@ static void a_queued_one_is_cancelled_at_once(void **state)
 	wait_for(w, b.id, TASK_CANCELLED);
 }
 
-static void the_queue_has_an_end(void **state)
+TEST(the_queue_has_an_end)
 {
 	struct world *w = *state;
 	const struct task_new in = plain_task(w, "sleep 100");
@@ -305,7 +307,7 @@ static void the_queue_has_an_end(void **state)
 	assert_string_equal(told.why.text, "Queue full: 50/50");
 }
 
-static void bad_ones_are_refused(void **state)
+TEST(bad_ones_are_refused)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "");
@@ -330,7 +332,7 @@ static void bad_ones_are_refused(void **state)
 	assert_int_equal(counts(w).total, 0);
 }
 
-static void a_long_prompt_goes_by_standard_input(void **state)
+TEST(a_long_prompt_goes_by_standard_input)
 {
 	struct world *w = *state;
 	size_t n = 300000;
@@ -349,7 +351,7 @@ static void a_long_prompt_goes_by_standard_input(void **state)
 	assert_int_equal(task.prompt.len, n);
 }
 
-static void env_and_folder_are_its_own(void **state)
+TEST(env_and_folder_are_its_own)
 {
 	struct world *w = *state;
 	const struct text env[] = {TEXT("COLOUR=green blue"), TEXT("KOINE_TASK=mine")};
@@ -365,7 +367,7 @@ static void env_and_folder_are_its_own(void **state)
 	assert_true(text_is(task.result, "green blue task-0000\n/\n"));
 }
 
-static void recall_may_run_it(void **state)
+TEST(recall_may_run_it)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "What is the weather on the moon?");
@@ -379,7 +381,7 @@ static void recall_may_run_it(void **state)
 	assert_true(text_has(printed(w, told.id), "offline responder"));
 }
 
-static void an_agent_that_reads_stdin_gets_its_prompt_there(void **state)
+TEST(an_agent_that_reads_stdin_gets_its_prompt_there)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "hello");
@@ -390,7 +392,7 @@ static void an_agent_that_reads_stdin_gets_its_prompt_there(void **state)
 	assert_true(text_is(wait_for(w, told.id, TASK_COMPLETED).result, "hello"));
 }
 
-static void lists_the_newest_first(void **state)
+TEST(lists_the_newest_first)
 {
 	struct world *w = *state;
 	struct task_filter f = {.project = text_of(w->project), .state = -1};
@@ -432,7 +434,7 @@ static const struct task *newest_now(struct world *w)
 	return now[0];
 }
 
-static void words_are_kept_until_it_changes(void **state)
+TEST(words_are_kept_until_it_changes)
 {
 	struct world *w = *state;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
@@ -453,7 +455,7 @@ static void words_are_kept_until_it_changes(void **state)
 	assert_int_equal(task_rendered(tasks_of(w), newest_now(w), &me)->len, 0);
 }
 
-static void words_that_are_long_are_not_kept(void **state)
+TEST(words_that_are_long_are_not_kept)
 {
 	struct world *w = *state;
 	struct told told = run(w, "true");
@@ -465,7 +467,7 @@ static void words_that_are_long_are_not_kept(void **state)
 	assert_true(task_rendered(tasks_of(w), newest_now(w), &me)->err != 0);
 }
 
-static void output_is_there_while_it_runs(void **state)
+TEST(output_is_there_while_it_runs)
 {
 	struct world *w = *state;
 	struct told told = run(w, "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
@@ -482,7 +484,7 @@ static void output_is_there_while_it_runs(void **state)
 	assert_false(out.running);
 }
 
-static void much_output_is_bounded(void **state)
+TEST(much_output_is_bounded)
 {
 	struct world *w = *state;
 	struct told told = run(w, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end");
@@ -492,7 +494,7 @@ static void much_output_is_bounded(void **state)
 	assert_true(text_has(task.result, "the end"));
 }
 
-static void survives_a_crash(void **state)
+TEST(survives_a_crash)
 {
 	struct world *w = *state;
 	struct task_new again = plain_task(w, "[ -e once ] && exit 0; touch once; sleep 100");
@@ -522,7 +524,7 @@ static void on_stopped(void *arg)
 	*(bool *)arg = true;
 }
 
-static void stopping_ends_what_runs(void **state)
+TEST(stopping_ends_what_runs)
 {
 	struct world *w = *state;
 	const struct task_new late = plain_task(w, "late");
@@ -542,7 +544,7 @@ static void stopping_ends_what_runs(void **state)
 	wait_for(w, queued.id, TASK_COMPLETED);
 }
 
-static void changes_are_events(void **state)
+TEST(changes_are_events)
 {
 	struct world *w = *state;
 	const struct text types[] = {TEXT("task.*")};
@@ -577,7 +579,7 @@ static struct text told_result(struct world *w, const char *id)
 	return packed_text(packed_find(page.events[0].data, "result"));
 }
 
-static void an_event_has_64_kib_of_a_result_in_whole_characters(void **state)
+TEST(an_event_has_64_kib_of_a_result_in_whole_characters)
 {
 	struct world *w = *state;
 	struct told whole = run(w, "printf 'x%.0s' $(seq 65536)");
@@ -588,7 +590,7 @@ static void an_event_has_64_kib_of_a_result_in_whole_characters(void **state)
 }
 
 /* Over 200 that ended are not at hand; several ask for one of them at once. */
-static void tried_again_once_however_many_ask(void **state)
+TEST(tried_again_once_however_many_ask)
 {
 	struct world *w = *state;
 	struct told told[4] = {0};
@@ -614,7 +616,7 @@ static void tried_again_once_however_many_ask(void **state)
 }
 
 /* Told to end for its time, it takes long: who cancels it meanwhile is not told of another try. */
-static void cancelled_while_its_time_runs_out(void **state)
+TEST(cancelled_while_its_time_runs_out)
 {
 	struct world *w = *state;
 	struct task_new in = plain_task(w, "trap 'touch told' TERM; "
@@ -636,7 +638,7 @@ static void cancelled_while_its_time_runs_out(void **state)
 }
 
 /* What it comes after is cancelled while it is on its way to the store. */
-static void what_it_comes_after_ends_meanwhile(void **state)
+TEST(what_it_comes_after_ends_meanwhile)
 {
 	struct world *w = *state;
 	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
@@ -658,7 +660,7 @@ static void what_it_comes_after_ends_meanwhile(void **state)
 	wait_for(w, blockers[1].id, TASK_CANCELLED);
 }
 
-static void long_prompts_are_no_burden_at_a_start(void **state)
+TEST(long_prompts_are_no_burden_at_a_start)
 {
 	struct world *w = *state;
 	struct told blockers[2] = {run(w, "sleep 100"), run(w, "sleep 100")};
@@ -678,7 +680,7 @@ static void long_prompts_are_no_burden_at_a_start(void **state)
 	assert_true(text_is(wait_for(w, "task-0021", TASK_COMPLETED).result, "it was long\n"));
 }
 
-static void those_behind_fail_at_a_start(void **state)
+TEST(those_behind_fail_at_a_start)
 {
 	struct world *w = *state;
 	struct told running = run(w, "sleep 100");
@@ -700,7 +702,7 @@ static void those_behind_fail_at_a_start(void **state)
 }
 
 /* While nothing can be kept, nothing is lost and nothing is written in another order. */
-static void a_store_that_fails_for_a_while(void **state)
+TEST(a_store_that_fails_for_a_while)
 {
 	struct world *w = *state;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done; echo done");
@@ -763,7 +765,7 @@ static void begin_cancel(struct world *w, const char *id, struct told *told)
 	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
 }
 
-static void wishes_behind_a_write_that_failed_are_told(void **state)
+TEST(wishes_behind_a_write_that_failed_are_told)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
@@ -782,7 +784,7 @@ static void wishes_behind_a_write_that_failed_are_told(void **state)
 }
 
 /* They wait in calls, and those are gone before the tasks are. */
-static void nobody_is_told_who_may_be_gone(void **state)
+TEST(nobody_is_told_who_may_be_gone)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
@@ -800,7 +802,7 @@ static void nobody_is_told_who_may_be_gone(void **state)
 	assert_true(is(w, id.id, TASK_QUEUED));
 }
 
-static void a_stop_does_not_wait_for_what_has_not_begun(void **state)
+TEST(a_stop_does_not_wait_for_what_has_not_begun)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
@@ -834,7 +836,7 @@ static void tell_held(struct world *w, int result)
 	held->finished(held, result);
 }
 
-static void one_that_has_not_begun_is_cancelled_at_once(void **state)
+TEST(one_that_has_not_begun_is_cancelled_at_once)
 {
 	struct world *w = *state;
 	struct told told = run_until_it_begins(w);
@@ -849,7 +851,7 @@ static void one_that_has_not_begun_is_cancelled_at_once(void **state)
 	assert_false(file_there(w, "begun"));
 }
 
-static void one_that_has_not_begun_waits_for_the_next_start(void **state)
+TEST(one_that_has_not_begun_waits_for_the_next_start)
 {
 	struct world *w = *state;
 	struct told told = run_until_it_begins(w);
@@ -866,7 +868,7 @@ static void one_that_has_not_begun_waits_for_the_next_start(void **state)
 	assert_true(file_there(w, "begun"));
 }
 
-static void one_that_has_not_begun_is_freed_with_the_rest(void **state)
+TEST(one_that_has_not_begun_is_freed_with_the_rest)
 {
 	struct world *w = *state;
 	struct told told = run_until_it_begins(w);
@@ -886,7 +888,7 @@ static void start_held(struct world *w, struct told *told)
 	stage_until(&w->stage, counts(w).n[TASK_RUNNING] == 1);
 }
 
-static void others_are_served_while_a_program_is_started(void **state)
+TEST(others_are_served_while_a_program_is_started)
 {
 	struct world *w = *state;
 	struct told first = {0}, second = {0};
@@ -906,7 +908,7 @@ static void others_are_served_while_a_program_is_started(void **state)
 	assert_true(file_there(w, "begun"));
 }
 
-static void one_that_is_being_started_is_cancelled(void **state)
+TEST(one_that_is_being_started_is_cancelled)
 {
 	struct world *w = *state;
 	struct told told = {0}, gone = {0};
@@ -920,7 +922,7 @@ static void one_that_is_being_started_is_cancelled(void **state)
 	wait_for(w, told.id, TASK_CANCELLED);
 }
 
-static void one_that_is_being_started_is_freed_with_the_rest(void **state)
+TEST(one_that_is_being_started_is_freed_with_the_rest)
 {
 	struct world *w = *state;
 	struct told told = {0};
@@ -933,7 +935,7 @@ static void one_that_is_being_started_is_freed_with_the_rest(void **state)
 }
 
 /* Each second it is tried again; what waits does not grow with that. */
-static void a_run_that_is_not_kept_waits_for_the_store(void **state)
+TEST(a_run_that_is_not_kept_waits_for_the_store)
 {
 	struct world *w = *state;
 	struct told id = hold_then_fail_writes(w);
@@ -992,7 +994,7 @@ static void on_watched_piece(struct task_watch *watch, struct task_piece *piece)
 	w->len = piece->bytes.len;
 }
 
-static void watchers_get_the_newest_output_if_all_of_it_does_not_fit(void **state)
+TEST(watchers_get_the_newest_output_if_all_of_it_does_not_fit)
 {
 	enum { MUCH = 60000, LITTLE = 10000 };
 	static const char printed[MUCH];
@@ -1021,7 +1023,7 @@ static void watchers_get_the_newest_output_if_all_of_it_does_not_fit(void **stat
 }
 
 /* Nobody is told of an end that may be lost; then all are, before the next turn of the loop. */
-static void an_end_is_told_as_soon_as_it_is_kept(void **state)
+TEST(an_end_is_told_as_soon_as_it_is_kept)
 {
 	struct world *w = *state;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done; printf x");
@@ -1054,7 +1056,7 @@ static void an_end_is_told_as_soon_as_it_is_kept(void **state)
 }
 
 /* More than one turn of the loop tells; and one that is told ends the wait of another. */
-static void an_end_is_told_to_many_in_several_turns(void **state)
+TEST(an_end_is_told_to_many_in_several_turns)
 {
 	enum { MANY = 1200 };
 	struct world *w = *state;
@@ -1082,7 +1084,7 @@ static void an_end_is_told_to_many_in_several_turns(void **state)
 	free(watchers);
 }
 
-static void many_short_ones(void **state)
+TEST(many_short_ones)
 {
 	struct world *w = *state;
 	struct task_counts n;
@@ -1105,7 +1107,6 @@ static void left_prints(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct left_running *l = arg;
 
-	(void)is_stderr;
 	l->up |= memmem(data, len, "up", 2) != NULL;
 }
 
@@ -1113,8 +1114,6 @@ static void left_exits(void *arg, int status, int signal)
 {
 	struct left_running *l = arg;
 
-	(void)status;
-	(void)signal;
 	l->exited = true;
 }
 
@@ -1138,7 +1137,7 @@ static void leave_running(struct world *w, const char *owner, struct left_runnin
 	stage_until(&w->stage, l->up);
 }
 
-static void the_next_start_ends_whoever_carries_our_mark(void **state)
+TEST(the_next_start_ends_whoever_carries_our_mark)
 {
 	struct world *w = *state;
 	struct left_running ours = {0}, others = {0};
@@ -1159,64 +1158,4 @@ static void the_next_start_ends_whoever_carries_our_mark(void **state)
 	supervised_free(ours.program);
 	supervised_free(others.program);
 	stage_until(&w->stage, tree_signal_below(0) == 0);
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(runs_and_completes),
-		T(fails_with_what_it_said),
-		T(a_missing_program_fails),
-		T(runs_no_more_than_there_is_room_for),
-		T(higher_priority_goes_first),
-		T(a_group_has_its_own_limit),
-		T(comes_after_others),
-		T(a_delayed_one_waits),
-		T(one_that_fails_is_tried_again),
-		T(takes_too_long),
-		T(cancelled_leaves_nobody),
-		T(cancelled_leaves_nobody_whatever_mark_a_client_gives),
-		T(exits_well_although_cancelled),
-		T(a_queued_one_is_cancelled_at_once),
-		T(the_queue_has_an_end),
-		T(bad_ones_are_refused),
-		T(a_long_prompt_goes_by_standard_input),
-		T(env_and_folder_are_its_own),
-		T(recall_may_run_it),
-		T(an_agent_that_reads_stdin_gets_its_prompt_there),
-		T(lists_the_newest_first),
-		T(words_are_kept_until_it_changes),
-		T(words_that_are_long_are_not_kept),
-		T(output_is_there_while_it_runs),
-		T(much_output_is_bounded),
-		T(survives_a_crash),
-		T(stopping_ends_what_runs),
-		T(changes_are_events),
-		T(an_event_has_64_kib_of_a_result_in_whole_characters),
-		T(tried_again_once_however_many_ask),
-		T(cancelled_while_its_time_runs_out),
-		T(what_it_comes_after_ends_meanwhile),
-		T(long_prompts_are_no_burden_at_a_start),
-		T(those_behind_fail_at_a_start),
-		T(a_store_that_fails_for_a_while),
-		T(wishes_behind_a_write_that_failed_are_told),
-		T(nobody_is_told_who_may_be_gone),
-		T(one_that_has_not_begun_is_cancelled_at_once),
-		T(one_that_has_not_begun_waits_for_the_next_start),
-		T(one_that_has_not_begun_is_freed_with_the_rest),
-		T(others_are_served_while_a_program_is_started),
-		T(one_that_is_being_started_is_cancelled),
-		T(one_that_is_being_started_is_freed_with_the_rest),
-		T(a_stop_does_not_wait_for_what_has_not_begun),
-		T(a_run_that_is_not_kept_waits_for_the_store),
-		T(watchers_get_the_newest_output_if_all_of_it_does_not_fit),
-		T(an_end_is_told_as_soon_as_it_is_kept),
-		T(an_end_is_told_to_many_in_several_turns),
-		T(many_short_ones),
-		T(the_next_start_ends_whoever_carries_our_mark),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

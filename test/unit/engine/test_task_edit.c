@@ -46,7 +46,9 @@ static struct told stashed(struct world *w, const char *prompt)
 	return told;
 }
 
-static void one_that_waits_takes_what_is_given(void **state)
+FIXTURE(world_setup, world_teardown);
+
+TEST(one_that_waits_takes_what_is_given)
 {
 	struct world *w = *state;
 	struct told told = stashed(w, "exit 1");
@@ -83,7 +85,7 @@ static void one_that_waits_takes_what_is_given(void **state)
 	assert_true(text_has(printed(w, told.id), "new"));
 }
 
-static void what_is_wrong_is_refused(void **state)
+TEST(what_is_wrong_is_refused)
 {
 	struct world *w = *state;
 	struct told told = stashed(w, "true");
@@ -109,7 +111,7 @@ static void what_is_wrong_is_refused(void **state)
 	assert_int_equal(prioritise(w, told.id, 1).result, REFUSE_CONFLICT);
 }
 
-static void one_that_runs_is_not_changed(void **state)
+TEST(one_that_runs_is_not_changed)
 {
 	struct world *w = *state;
 	struct told told = run(w, "sleep 100");
@@ -121,7 +123,7 @@ static void one_that_runs_is_not_changed(void **state)
 	assert_int_equal(cancel(w, told.id).result, 0);
 }
 
-static void a_new_priority_finds_its_place(void **state)
+TEST(a_new_priority_finds_its_place)
 {
 	struct world *w = *state;
 	struct told told[3], holds[2];
@@ -142,7 +144,7 @@ static void a_new_priority_finds_its_place(void **state)
 	wait_for(w, holds[1].id, TASK_COMPLETED);
 }
 
-static void no_task_comes_after_itself(void **state)
+TEST(no_task_comes_after_itself)
 {
 	struct world *w = *state;
 	struct told a = stashed(w, "true"), b = stashed(w, "true"), c = stashed(w, "true");
@@ -176,7 +178,7 @@ static void no_task_comes_after_itself(void **state)
 	assert_true(get(w, a.id).completed_ms <= get(w, c.id).started_ms);
 }
 
-static void what_has_ended_counts_as_for_a_new_one(void **state)
+TEST(what_has_ended_counts_as_for_a_new_one)
 {
 	struct world *w = *state;
 	struct told good = run(w, "true"), bad = run(w, "false"), told = stashed(w, "true");
@@ -193,7 +195,7 @@ static void what_has_ended_counts_as_for_a_new_one(void **state)
 	wait_for(w, told.id, TASK_COMPLETED);
 }
 
-static void it_waits_for_others_than_before(void **state)
+TEST(it_waits_for_others_than_before)
 {
 	struct world *w = *state;
 	struct told first = stashed(w, "true"), second = stashed(w, "true"),
@@ -209,7 +211,7 @@ static void it_waits_for_others_than_before(void **state)
 	wait_for(w, last.id, TASK_COMPLETED);
 }
 
-static void an_older_one_fails_with_a_younger_one_over_a_crash(void **state)
+TEST(an_older_one_fails_with_a_younger_one_over_a_crash)
 {
 	struct world *w = *state;
 	struct told oldest = stashed(w, "true"), middle = stashed(w, "true");
@@ -225,7 +227,7 @@ static void an_older_one_fails_with_a_younger_one_over_a_crash(void **state)
 	wait_for(w, oldest.id, TASK_FAILED);
 }
 
-static void long_prompts_come_and_go(void **state)
+TEST(long_prompts_come_and_go)
 {
 	struct world *w = *state;
 	struct told told = stashed(w, "true");
@@ -252,7 +254,7 @@ static void long_prompts_come_and_go(void **state)
 }
 
 /* Both changes are in the store, whichever of them was written first. */
-static void a_change_beside_another_is_not_lost(void **state)
+TEST(a_change_beside_another_is_not_lost)
 {
 	struct world *w = *state;
 	struct told told = stashed(w, "true"), edited = {0}, moved = {0};
@@ -269,7 +271,7 @@ static void a_change_beside_another_is_not_lost(void **state)
 	assert_false(get(w, told.id).stashed);
 }
 
-static void one_that_is_cancelled_meanwhile_is_not_changed(void **state)
+TEST(one_that_is_cancelled_meanwhile_is_not_changed)
 {
 	struct world *w = *state;
 	struct told told = stashed(w, "true"), edited = {0}, gone = {0};
@@ -281,25 +283,4 @@ static void one_that_is_cancelled_meanwhile_is_not_changed(void **state)
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(edited.result, REFUSE_CONFLICT);
 	assert_int_equal(get(w, told.id).state, TASK_CANCELLED);
-}
-
-#define T(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(one_that_waits_takes_what_is_given),
-		T(what_is_wrong_is_refused),
-		T(one_that_runs_is_not_changed),
-		T(a_new_priority_finds_its_place),
-		T(no_task_comes_after_itself),
-		T(what_has_ended_counts_as_for_a_new_one),
-		T(it_waits_for_others_than_before),
-		T(an_older_one_fails_with_a_younger_one_over_a_crash),
-		T(long_prompts_come_and_go),
-		T(a_change_beside_another_is_not_lost),
-		T(one_that_is_cancelled_meanwhile_is_not_changed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,6 +20,8 @@ static int crowd_setup(void **state)
 	return 0;
 }
 
+FIXTURE(crowd_setup, world_teardown);
+
 static struct project *project_of(struct world *w)
 {
 	return project_find(tasks_of(w), text_of(w->project));
@@ -51,7 +53,6 @@ static void on_one_of_many(void *arg, int result, const struct task_submitted *t
 {
 	struct crowd *c = arg;
 
-	(void)why;
 	assert_int_equal(result, 0);
 	snprintf(c->last, sizeof(c->last), "%.*s", TEXT_ARGS(task->id));
 	c->n_told++;
@@ -101,7 +102,7 @@ static struct task_new delayed_task(struct world *w)
 
 /* ---- how many are looked at ---- */
 
-static void adding_one_looks_at_few_others(void **state)
+TEST(adding_one_looks_at_few_others)
 {
 	struct world *w = *state;
 	struct told blockers[2];
@@ -115,7 +116,7 @@ static void adding_one_looks_at_few_others(void **state)
 	assert_true(tasks_of(w)->n_looked - from < 2 * CROWD * FEW);
 }
 
-static void an_end_looks_at_few_of_those_that_wait(void **state)
+TEST(an_end_looks_at_few_of_those_that_wait)
 {
 	struct world *w = *state;
 	struct told blockers[2], first;
@@ -132,7 +133,7 @@ static void an_end_looks_at_few_of_those_that_wait(void **state)
 	assert_int_equal(counts(w).n[TASK_QUEUED], CROWD);
 }
 
-static void a_full_group_is_passed_over_at_once(void **state)
+TEST(a_full_group_is_passed_over_at_once)
 {
 	struct world *w = *state;
 	struct task_new grouped = plain_task(w, "sleep 100");
@@ -157,11 +158,10 @@ static void set_limit(struct world *w, const char *group, unsigned parallel)
 
 static void on_cleaned(void *arg, int result, int64_t n, const struct why *why)
 {
-	(void)n;
 	on_done(arg, result, why);
 }
 
-static void a_group_without_tasks_and_limit_is_dropped(void **state)
+TEST(a_group_without_tasks_and_limit_is_dropped)
 {
 	struct world *w = *state;
 	const struct task_cleaning all = {.project = text_of(w->project)};
@@ -186,7 +186,7 @@ static size_t bytes_of(const struct live *l)
 	       malloc_usable_size(l->waits) + (l->later ? l->later->used : 0);
 }
 
-static void one_that_comes_after_needs_little_more_memory(void **state)
+TEST(one_that_comes_after_needs_little_more_memory)
 {
 	struct world *w = *state;
 	struct told blockers[2], plain;
@@ -199,7 +199,7 @@ static void one_that_comes_after_needs_little_more_memory(void **state)
 }
 
 /* Its metadata is kept unpacked for lists. */
-static void one_with_metadata_needs_little_more_memory(void **state)
+TEST(one_with_metadata_needs_little_more_memory)
 {
 	struct world *w = *state;
 	struct told blockers[2], plain, other;
@@ -233,7 +233,7 @@ static unsigned turns_until_failed(struct world *w, unsigned n)
 	return n_turns;
 }
 
-static void a_chain_fails_in_several_turns(void **state)
+TEST(a_chain_fails_in_several_turns)
 {
 	struct world *w = *state;
 	struct told blockers[2], first, told = {0};
@@ -259,7 +259,7 @@ static void submit_dependents(struct world *w, const char *id, unsigned n)
 	submit_many(w, in, n, false);
 }
 
-static void a_retry_stops_the_skipping_of_dependents(void **state)
+TEST(a_retry_stops_the_skipping_of_dependents)
 {
 	struct world *w = *state;
 	struct told first, told = {0};
@@ -283,7 +283,7 @@ static void a_retry_stops_the_skipping_of_dependents(void **state)
 }
 
 /* More than may be queued, but another dependency of theirs has failed, too. */
-static void a_retry_has_room_whatever_it_leaves_alone(void **state)
+TEST(a_retry_has_room_whatever_it_leaves_alone)
 {
 	struct world *w = *state;
 	struct task_new in = delayed_task(w);
@@ -310,7 +310,7 @@ static void a_retry_has_room_whatever_it_leaves_alone(void **state)
 }
 
 /* While the retry of another one is on its way to the store, nothing is skipped. */
-static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent(void **state)
+TEST(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent)
 {
 	struct world *w = *state;
 	struct told other = run(w, "exit 1"), first, told = {0};
@@ -336,7 +336,7 @@ static void a_dependency_that_completed_in_a_retry_is_not_held_against_a_depende
 }
 
 /* The daemon dies when a part of them has failed. */
-static void the_rest_of_a_chain_fails_at_the_next_start(void **state)
+TEST(the_rest_of_a_chain_fails_at_the_next_start)
 {
 	struct world *w = *state;
 	struct told blockers[2], first, told = {0};
@@ -353,7 +353,7 @@ static void the_rest_of_a_chain_fails_at_the_next_start(void **state)
 	assert_int_equal(counts(w).n[TASK_FAILED], CHAIN + 2);
 }
 
-static void held_ones_are_released_in_several_turns(void **state)
+TEST(held_ones_are_released_in_several_turns)
 {
 	struct world *w = *state;
 	struct told blockers[2];
@@ -383,7 +383,7 @@ static void held_ones_are_released_in_several_turns(void **state)
 }
 
 /* The one that was added last has the highest priority. */
-static void nothing_starts_until_all_are_in_line(void **state)
+TEST(nothing_starts_until_all_are_in_line)
 {
 	struct world *w = *state;
 	struct told first = run(w, "while [ ! -e go ]; do sleep 0.01; done");
@@ -401,7 +401,7 @@ static void nothing_starts_until_all_are_in_line(void **state)
 
 /* ---- listing ---- */
 
-static void those_that_wait_are_listed_in_the_order_of_their_start(void **state)
+TEST(those_that_wait_are_listed_in_the_order_of_their_start)
 {
 	struct world *w = *state;
 	struct told blockers[2];
@@ -449,7 +449,7 @@ static struct told end_many(struct world *w)
 	return first;
 }
 
-static void a_task_that_ended_long_ago_is_not_counted_again(void **state)
+TEST(a_task_that_ended_long_ago_is_not_counted_again)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
@@ -476,17 +476,17 @@ static void open_again(struct world *w, enum task_state state)
 	assert_int_equal(counts(w).n[state], 1);
 }
 
-static void a_task_that_is_queued_again_comes_back(void **state)
+TEST(a_task_that_is_queued_again_comes_back)
 {
 	open_again(*state, TASK_QUEUED);
 }
 
-static void a_task_that_runs_again_elsewhere_comes_back(void **state)
+TEST(a_task_that_runs_again_elsewhere_comes_back)
 {
 	open_again(*state, TASK_RUNNING);
 }
 
-static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
+TEST(a_task_that_ended_elsewhere_unseen_is_counted)
 {
 	struct world *w = *state;
 	struct told first = end_many(w);
@@ -498,16 +498,13 @@ static void a_task_that_ended_elsewhere_unseen_is_counted(void **state)
 	assert_int_equal(counts(w).n[TASK_COMPLETED], TASK_RECENT_MAX + 2);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, crowd_setup, world_teardown)
-
 /* ---- what goes together ---- */
 
-static void state_place_run_and_edits_go_together(void **state)
+TEST_WITH(state_place_run_and_edits_go_together, NULL, NULL)
 {
 	struct run run = {.printed = 0};
 	struct live l = {.task = {.state = TASK_QUEUED}, .place = PLACE_READY};
 
-	(void)state;
 	list_init(&l.link);
 	assert_true(task_is_legal(&l));
 	l.n_after_open = 1;
@@ -536,31 +533,4 @@ static void state_place_run_and_edits_go_together(void **state)
 	assert_false(task_is_legal(&l));
 	l.run = NULL;
 	assert_true(task_is_legal(&l));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(state_place_run_and_edits_go_together),
-		T(adding_one_looks_at_few_others),
-		T(an_end_looks_at_few_of_those_that_wait),
-		T(a_full_group_is_passed_over_at_once),
-		T(a_group_without_tasks_and_limit_is_dropped),
-		T(one_that_comes_after_needs_little_more_memory),
-		T(one_with_metadata_needs_little_more_memory),
-		T(a_chain_fails_in_several_turns),
-		T(a_retry_stops_the_skipping_of_dependents),
-		T(a_retry_has_room_whatever_it_leaves_alone),
-		T(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent),
-		T(the_rest_of_a_chain_fails_at_the_next_start),
-		T(held_ones_are_released_in_several_turns),
-		T(nothing_starts_until_all_are_in_line),
-		T(those_that_wait_are_listed_in_the_order_of_their_start),
-		T(a_task_that_ended_long_ago_is_not_counted_again),
-		T(a_task_that_is_queued_again_comes_back),
-		T(a_task_that_runs_again_elsewhere_comes_back),
-		T(a_task_that_ended_elsewhere_unseen_is_counted),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

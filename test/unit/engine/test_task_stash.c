@@ -48,7 +48,9 @@ static void let_another_run(struct world *w)
 	wait_for(w, run(w, "true").id, TASK_COMPLETED);
 }
 
-static void a_stashed_one_waits_until_it_is_enqueued(void **state)
+FIXTURE(world_setup, world_teardown);
+
+TEST(a_stashed_one_waits_until_it_is_enqueued)
 {
 	struct world *w = *state;
 	struct told told = add_like(w, (struct task) {.stashed = true});
@@ -70,7 +72,7 @@ static void a_stashed_one_waits_until_it_is_enqueued(void **state)
 	assert_int_equal(stash(w, "task-0099").result, REFUSE_NOT_FOUND);
 }
 
-static void one_that_runs_is_not_stashed(void **state)
+TEST(one_that_runs_is_not_stashed)
 {
 	struct world *w = *state;
 	struct told told = run(w, "sleep 100");
@@ -79,7 +81,7 @@ static void one_that_runs_is_not_stashed(void **state)
 	assert_int_equal(cancel(w, told.id).result, 0);
 }
 
-static void enqueued_with_a_delay_it_waits_for_that(void **state)
+TEST(enqueued_with_a_delay_it_waits_for_that)
 {
 	struct world *w = *state;
 	struct told told = add_like(w, (struct task) {.stashed = true});
@@ -94,7 +96,7 @@ static void enqueued_with_a_delay_it_waits_for_that(void **state)
 	wait_for(w, told.id, TASK_COMPLETED);
 }
 
-static void a_retry_does_not_stay_stashed(void **state)
+TEST(a_retry_does_not_stay_stashed)
 {
 	struct world *w = *state;
 	struct told told = add_like(w, (struct task) {.stashed = true});
@@ -105,7 +107,7 @@ static void a_retry_does_not_stay_stashed(void **state)
 }
 
 /* The retry is of the task that failed. */
-static void a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed(void **state)
+TEST(a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed)
 {
 	struct world *w = *state;
 	struct told first, stashed, delayed;
@@ -133,7 +135,7 @@ static void a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed(voi
 	wait_for(w, stashed.id, TASK_COMPLETED);
 }
 
-static void what_comes_after_a_stashed_one_waits(void **state)
+TEST(what_comes_after_a_stashed_one_waits)
 {
 	struct world *w = *state;
 	struct told first = add_like(w, (struct task) {.stashed = true});
@@ -151,7 +153,7 @@ static void what_comes_after_a_stashed_one_waits(void **state)
 	wait_for(w, second.id, TASK_COMPLETED);
 }
 
-static void nothing_of_a_paused_group_starts(void **state)
+TEST(nothing_of_a_paused_group_starts)
 {
 	static const char *const groups[] = {"docs", "alone"};
 	struct world *w = *state;
@@ -179,7 +181,7 @@ static void nothing_of_a_paused_group_starts(void **state)
 	}
 }
 
-static void what_waits_already_is_paused_with_its_group(void **state)
+TEST(what_waits_already_is_paused_with_its_group)
 {
 	struct world *w = *state;
 	struct told a = run(w, "while [ ! -e go ]; do sleep 0.01; done");
@@ -199,7 +201,7 @@ static void what_waits_already_is_paused_with_its_group(void **state)
 	assert_true(is(w, waits.id, TASK_CANCELLED));
 }
 
-static void nothing_starts_while_all_are_paused_and_what_runs_goes_on(void **state)
+TEST(nothing_starts_while_all_are_paused_and_what_runs_goes_on)
 {
 	struct world *w = *state;
 	struct told runs = run(w, "while [ ! -e go ]; do sleep 0.01; done");
@@ -223,7 +225,7 @@ static void nothing_starts_while_all_are_paused_and_what_runs_goes_on(void **sta
 	wait_for(w, waits.id, TASK_COMPLETED);
 }
 
-static void pauses_are_bounded_and_have_names(void **state)
+TEST(pauses_are_bounded_and_have_names)
 {
 	struct world *w = *state;
 	char long_name[TASK_NAME_MAX + 2];
@@ -242,7 +244,7 @@ static void pauses_are_bounded_and_have_names(void **state)
 	assert_int_equal(set_pause(w, "one more", true).result, 0);
 }
 
-static void labels_are_short_plain_texts(void **state)
+TEST(labels_are_short_plain_texts)
 {
 	static const char *const wrong[] = {"", "a\nb", "\033[31m", "a\x7f"};
 	struct world *w = *state;
@@ -260,25 +262,4 @@ static void labels_are_short_plain_texts(void **state)
 	told = add_like(w, (struct task) {.label = TEXT("für Anna")});
 	assert_int_equal(told.result, 0);
 	assert_true(text_is(wait_for(w, told.id, TASK_COMPLETED).label, "für Anna"));
-}
-
-#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(a_stashed_one_waits_until_it_is_enqueued),
-		T(one_that_runs_is_not_stashed),
-		T(enqueued_with_a_delay_it_waits_for_that),
-		T(a_retry_does_not_stay_stashed),
-		T(a_retry_of_its_dependency_leaves_a_dependent_stashed_and_delayed),
-		T(what_comes_after_a_stashed_one_waits),
-		T(nothing_of_a_paused_group_starts),
-		T(what_waits_already_is_paused_with_its_group),
-		T(nothing_starts_while_all_are_paused_and_what_runs_goes_on),
-		T(pauses_are_bounded_and_have_names),
-		T(labels_are_short_plain_texts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

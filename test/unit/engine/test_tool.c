@@ -37,7 +37,6 @@ static struct engine *engine(struct world *w)
 
 static void found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
 {
-	(void)hits;
 	buf_printf(out, "%.*s %u", TEXT_ARGS(query), n);
 }
 
@@ -49,7 +48,6 @@ static void one(struct buf *out, const struct memory *m)
 
 static void duplicate(struct buf *out, const struct memory *m)
 {
-	(void)m;
 	buf_add_str(out, "known");
 }
 
@@ -115,6 +113,8 @@ static int world_teardown(void **state)
 	free(w);
 	return 0;
 }
+
+FIXTURE(world_setup, world_teardown);
 
 static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
 {
@@ -209,7 +209,7 @@ static void link_to(const struct world *w, const char *name, const char *target)
 
 /* ---- files ---- */
 
-static void paths_stay_in_the_folder(void **state)
+TEST(paths_stay_in_the_folder)
 {
 	struct world *w = *state;
 	char absolute[512], beside[512], long_name[400];
@@ -241,7 +241,7 @@ static void paths_stay_in_the_folder(void **state)
 	assert_string_equal(said(w, "content"), "mine");
 }
 
-static void what_is_no_file_is_refused(void **state)
+TEST(what_is_no_file_is_refused)
 {
 	struct world *w = *state;
 	char path[512];
@@ -259,7 +259,7 @@ static void what_is_no_file_is_refused(void **state)
 	assert_string_equal(w->why, "content is required");
 }
 
-static void read_is_bounded_and_knows_text(void **state)
+TEST(read_is_bounded_and_knows_text)
 {
 	struct world *w = *state;
 	char *large = calloc(1, TOOL_READ_MAX + 1);
@@ -293,7 +293,7 @@ static void read_is_bounded_and_knows_text(void **state)
 	assert_string_equal(said(w, "content"), "");
 }
 
-static void write_makes_replaces_and_appends(void **state)
+TEST(write_makes_replaces_and_appends)
 {
 	struct world *w = *state;
 	struct object_builder input;
@@ -317,7 +317,7 @@ static void write_makes_replaces_and_appends(void **state)
 			 REFUSE_FORBIDDEN);
 }
 
-static void edit_wants_exactly_one(void **state)
+TEST(edit_wants_exactly_one)
 {
 	struct world *w = *state;
 
@@ -336,7 +336,7 @@ static void edit_wants_exactly_one(void **state)
 
 /* ---- memory ---- */
 
-static void memory_has_its_defaults(void **state)
+TEST(memory_has_its_defaults)
 {
 	struct world *w = *state;
 
@@ -358,7 +358,7 @@ static void memory_has_its_defaults(void **state)
 
 /* ---- who asks ---- */
 
-static void nothing_happens_before_it_is_approved(void **state)
+TEST_WITH(nothing_happens_before_it_is_approved, asking_setup, world_teardown)
 {
 	struct world *w = *state;
 	struct object_builder input;
@@ -383,7 +383,7 @@ static void nothing_happens_before_it_is_approved(void **state)
 }
 
 /* The question is on its way to the store, and nobody has its number yet. */
-static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
+TEST(who_leaves_while_it_is_asked_leaves_no_question)
 {
 	struct world *w = *state;
 	struct tool_run *waits;
@@ -405,7 +405,7 @@ static void who_leaves_while_it_is_asked_leaves_no_question(void **state)
 	assert_int_equal(w->n_told, 0);
 }
 
-static void who_leaves_early_is_not_told(void **state)
+TEST(who_leaves_early_is_not_told)
 {
 	struct world *w = *state;
 	struct object_builder input;
@@ -420,7 +420,7 @@ static void who_leaves_early_is_not_told(void **state)
 }
 
 /* Who approves would read the one, and the other might run. */
-static void an_input_with_a_key_twice_is_refused(void **state)
+TEST(an_input_with_a_key_twice_is_refused)
 {
 	struct world *w = *state;
 	struct tool_ask ask = {.id = TOOL_EXEC, .agent = TEXT("test")};
@@ -435,32 +435,4 @@ static void an_input_with_a_key_twice_is_refused(void **state)
 	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &why), REFUSE_PARAMS);
 	assert_string_equal(why.text, "duplicate key 'command' in the tool's input");
 	assert_null(run);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(an_input_with_a_key_twice_is_refused, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(paths_stay_in_the_folder, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(what_is_no_file_is_refused, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(read_is_bounded_and_knows_text, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(write_makes_replaces_and_appends, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(edit_wants_exactly_one, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(memory_has_its_defaults, world_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(nothing_happens_before_it_is_approved, asking_setup,
-						world_teardown),
-		cmocka_unit_test_setup_teardown(who_leaves_while_it_is_asked_leaves_no_question,
-						world_setup, world_teardown),
-		cmocka_unit_test_setup_teardown(who_leaves_early_is_not_told, world_setup,
-						world_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,7 +17,7 @@ static struct visitors *start(void)
 	return v;
 }
 
-static void a_link_works_once(void **state)
+TEST(a_link_works_once)
 {
 	struct visitors *v = start();
 
@@ -29,7 +29,7 @@ static void a_link_works_once(void **state)
 	visitors_free(v);
 }
 
-static void one_of_two_addresses_uses_the_link_up(void **state)
+TEST(one_of_two_addresses_uses_the_link_up)
 {
 	struct visitors *v = start();
 
@@ -42,7 +42,7 @@ static void one_of_two_addresses_uses_the_link_up(void **state)
 	visitors_free(v);
 }
 
-static void a_link_that_is_late_is_used_up(void **state)
+TEST(a_link_that_is_late_is_used_up)
 {
 	struct visitors *v = start();
 
@@ -54,7 +54,7 @@ static void a_link_that_is_late_is_used_up(void **state)
 	visitors_free(v);
 }
 
-static void a_clock_that_went_back_makes_no_link_younger(void **state)
+TEST(a_clock_that_went_back_makes_no_link_younger)
 {
 	struct visitors *v = start();
 
@@ -63,7 +63,7 @@ static void a_clock_that_went_back_makes_no_link_younger(void **state)
 	visitors_free(v);
 }
 
-static void a_visitor_is_known_again_by_user_and_time(void **state)
+TEST(a_visitor_is_known_again_by_user_and_time)
 {
 	struct visitors *v = start();
 	const struct visitor row = {.id = TEXT("one"),
@@ -85,7 +85,7 @@ static void a_visitor_is_known_again_by_user_and_time(void **state)
 	visitors_free(v);
 }
 
-static void the_first_gives_way_to_one_too_many(void **state)
+TEST(the_first_gives_way_to_one_too_many)
 {
 	struct visitors *v = start();
 	const struct visitor *rows;
@@ -114,18 +114,4 @@ static void the_first_gives_way_to_one_too_many(void **state)
 	assert_int_equal(visitor_get(v, TEXT(""), &rows, &why), REFUSE_NOT_FOUND);
 	assert_int_equal(visitor_get(v, TEXT("v064"), &rows, &why), 0);
 	visitors_free(v);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_link_works_once),
-		cmocka_unit_test(one_of_two_addresses_uses_the_link_up),
-		cmocka_unit_test(a_link_that_is_late_is_used_up),
-		cmocka_unit_test(a_clock_that_went_back_makes_no_link_younger),
-		cmocka_unit_test(a_visitor_is_known_again_by_user_and_time),
-		cmocka_unit_test(the_first_gives_way_to_one_too_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,6 @@
 #include "hook/hook.h"
 #include "wire/json.h"
 
-#define T(name) cmocka_unit_test(name)
-
 enum { ARENA = 4 << 20, OUT = 1 << 20 };
 
 struct world {
@@ -49,6 +47,8 @@ static int teardown(void **state)
 	arena_done(&((struct world *)*state)->arena);
 	return 0;
 }
+
+GROUP_FIXTURE(setup, teardown);
 
 /* ---- vectors ---- */
 
@@ -166,7 +166,7 @@ static void check_row(struct world *w, const struct value *row)
 		check_answer(w, pair, name);
 }
 
-static void hooks_are_as_their_agents_have_them(void **state)
+TEST(hooks_are_as_their_agents_have_them)
 {
 	struct world *w = *state;
 	const struct value *rows = read_vectors(&w->arena);
@@ -184,7 +184,7 @@ static int read_str(struct world *w, const char *text, const char *format)
 }
 
 /* A human would be shown the one, and the agent do the other. */
-static void a_hook_that_says_something_twice_is_none(void **state)
+TEST(a_hook_that_says_something_twice_is_none)
 {
 	static const char *const texts[] = {
 		"{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\"tool_name\":"
@@ -211,7 +211,7 @@ static void a_hook_that_says_something_twice_is_none(void **state)
 	assert_int_equal(w->hook.form, HOOK_CURSOR);
 }
 
-static void what_is_no_json_is_no_hook(void **state)
+TEST(what_is_no_json_is_no_hook)
 {
 	static const char *const texts[] = {"", "{", "yes", "{\"tool_name\":\"a\"}}", "\xff"};
 
@@ -229,7 +229,7 @@ static enum hook_form form_of(struct world *w, const char *text, const char *for
 	return w->hook.form;
 }
 
-static void of_what_cannot_be_read_the_form_is_guessed(void **state)
+TEST(of_what_cannot_be_read_the_form_is_guessed)
 {
 	struct world *w = *state;
 	static const char cut[] = "{\"hook_event_name\" : \"PreToolUse\",\"tool_input\":{\"a\":\"";
@@ -278,7 +278,7 @@ static void of_what_cannot_be_read_the_form_is_guessed(void **state)
 			 HOOK_PRE_TOOL);
 }
 
-static void unknown_format_is_refused(void **state)
+TEST(unknown_format_is_refused)
 {
 	struct world *w = *state;
 
@@ -288,7 +288,7 @@ static void unknown_format_is_refused(void **state)
 	assert_int_equal(w->hook.form, HOOK_PLAIN);
 }
 
-static void long_names_are_cut_between_characters(void **state)
+TEST(long_names_are_cut_between_characters)
 {
 	struct world *w = *state;
 	char text[4096];
@@ -304,7 +304,7 @@ static void long_names_are_cut_between_characters(void **state)
 }
 
 /* Whatever was lost, an agent that would run the tool without an answer gets one. */
-static void what_was_not_received_is_denied_or_asked_about(void **state)
+TEST(what_was_not_received_is_denied_or_asked_about)
 {
 	static const struct {
 		const char *agent;
@@ -320,7 +320,6 @@ static void what_was_not_received_is_denied_or_asked_about(void **state)
 	const struct hook_outcome o = {
 		.status = TEXT("unavailable"), .comment = TEXT("too large"), .refused = true};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct hook h;
 		struct buf out;
@@ -333,19 +332,4 @@ static void what_was_not_received_is_denied_or_asked_about(void **state)
 		assert_non_null(strstr(out.data, "too large"));
 		buf_done(&out);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(hooks_are_as_their_agents_have_them),
-		T(a_hook_that_says_something_twice_is_none),
-		T(what_is_no_json_is_no_hook),
-		T(of_what_cannot_be_read_the_form_is_guessed),
-		T(unknown_format_is_refused),
-		T(long_names_are_cut_between_characters),
-		T(what_was_not_received_is_denied_or_asked_about),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

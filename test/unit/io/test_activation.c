@@ -1,15 +1,9 @@
 /* The service manager's protocols, each case in a process and environment of its own. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -79,9 +73,8 @@ static int take_two(void)
 	return env_is_clear() ? 0 : 4;
 }
 
-static void takes_sockets_with_their_names(void **state)
+TEST(takes_sockets_with_their_names)
 {
-	(void)state;
 	run_alone(take_two);
 }
 
@@ -105,9 +98,8 @@ static int take_unnamed(void)
 		       : 3;
 }
 
-static void sockets_without_names_are_unknown(void **state)
+TEST(sockets_without_names_are_unknown)
 {
-	(void)state;
 	run_alone(take_unnamed);
 }
 
@@ -124,9 +116,8 @@ static int take_long_name(void)
 	return a.n == 1 && strlen(a.sockets[0].name) == sizeof(a.sockets[0].name) - 1 ? 0 : 1;
 }
 
-static void long_name_is_cut(void **state)
+TEST(long_name_is_cut)
 {
-	(void)state;
 	run_alone(take_long_name);
 }
 
@@ -142,9 +133,8 @@ static int take_of_other(void)
 	return fcntl(3, F_GETFD) & FD_CLOEXEC ? 2 : 0;
 }
 
-static void sockets_of_another_process_are_not_taken(void **state)
+TEST(sockets_of_another_process_are_not_taken)
 {
-	(void)state;
 	run_alone(take_of_other);
 }
 
@@ -166,9 +156,8 @@ static int take_too_many(void)
 	return a.n == ACTIVATION_MAX ? 0 : 2;
 }
 
-static void takes_no_more_than_there_is_room_for(void **state)
+TEST(takes_no_more_than_there_is_room_for)
 {
-	(void)state;
 	run_alone(take_too_many);
 }
 
@@ -188,9 +177,8 @@ static int take_stored(void)
 	return listeners_take_other("page held") == -1 ? 0 : 3;
 }
 
-static void stored_descriptors_are_kept_apart(void **state)
+TEST(stored_descriptors_are_kept_apart)
 {
-	(void)state;
 	run_alone(take_stored);
 }
 
@@ -212,9 +200,8 @@ static int take_lies(void)
 	return a.n == 1 ? 0 : 2;
 }
 
-static void lies_in_the_environment_do_no_harm(void **state)
+TEST(lies_in_the_environment_do_no_harm)
 {
-	(void)state;
 	run_alone(take_lies);
 }
 
@@ -231,12 +218,11 @@ static void expect_notified(const struct sockaddr_un *un, socklen_t len)
 	close(fd);
 }
 
-static void notifies_at_a_path(void **state)
+TEST(notifies_at_a_path)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	char dir[TEMPDIR_MAX];
 
-	(void)state;
 	tempdir_make(dir);
 	snprintf(un.sun_path, sizeof(un.sun_path), "%s/notify", dir);
 	setenv("NOTIFY_SOCKET", un.sun_path, 1);
@@ -244,12 +230,11 @@ static void notifies_at_a_path(void **state)
 	tempdir_remove(dir);
 }
 
-static void notifies_at_an_abstract_name(void **state)
+TEST(notifies_at_an_abstract_name)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	char name[64];
 
-	(void)state;
 	snprintf(name, sizeof(name), "@koine-notify-%d", (int)getpid());
 	setenv("NOTIFY_SOCKET", name, 1);
 	memcpy(un.sun_path + 1, name + 1, strlen(name) - 1);
@@ -258,8 +243,6 @@ static void notifies_at_an_abstract_name(void **state)
 
 static void count_line(void *arg, enum log_level level, const char *line)
 {
-	(void)level;
-	(void)line;
 	++*(unsigned *)arg;
 }
 
@@ -297,7 +280,7 @@ static void notify_at(const char *name)
 	notify_send("READY=1");
 }
 
-static void notifying_nobody_is_silent(void **state)
+TEST(notifying_nobody_is_silent)
 {
 	struct sockaddr_un relative = {.sun_family = AF_UNIX, .sun_path = "relative"};
 	struct sockaddr_un longest;
@@ -306,7 +289,6 @@ static void notifying_nobody_is_silent(void **state)
 	unsigned n_logged = 0;
 	int first, here, before;
 
-	(void)state;
 	tempdir_make(dir);
 	longest_path(dir, &longest);
 	snprintf(longer, sizeof(longer), "%s/more", longest.sun_path);
@@ -331,11 +313,10 @@ static void notifying_nobody_is_silent(void **state)
 	tempdir_remove(dir);
 }
 
-static void watchdog_is_due_at_half_its_time(void **state)
+TEST(watchdog_is_due_at_half_its_time)
 {
 	char pid[32];
 
-	(void)state;
 	unsetenv("WATCHDOG_PID");
 	unsetenv("WATCHDOG_USEC");
 	assert_int_equal(notify_watchdog_ms(), 0);
@@ -355,23 +336,4 @@ static void watchdog_is_due_at_half_its_time(void **state)
 	assert_int_equal(notify_watchdog_ms(), 0);
 	setenv("WATCHDOG_USEC", "soon", 1);
 	assert_int_equal(notify_watchdog_ms(), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(takes_sockets_with_their_names),
-		cmocka_unit_test(sockets_without_names_are_unknown),
-		cmocka_unit_test(long_name_is_cut),
-		cmocka_unit_test(sockets_of_another_process_are_not_taken),
-		cmocka_unit_test(takes_no_more_than_there_is_room_for),
-		cmocka_unit_test(stored_descriptors_are_kept_apart),
-		cmocka_unit_test(lies_in_the_environment_do_no_harm),
-		cmocka_unit_test(notifies_at_a_path),
-		cmocka_unit_test(notifies_at_an_abstract_name),
-		cmocka_unit_test(notifying_nobody_is_silent),
-		cmocka_unit_test(watchdog_is_due_at_half_its_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,6 @@
 /* Addresses: text in, struct out, and what must never be listened on. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include "base/unix_name.h"
 #include "io/listener.h"
@@ -21,9 +16,8 @@ static void expect_same(const char *text)
 	assert_string_equal(out, text);
 }
 
-static void addresses_survive_parse_and_format(void **state)
+TEST(addresses_survive_parse_and_format)
 {
-	(void)state;
 	expect_same("unix:/run/ash/rpc.sock");
 	expect_same("unix:relative.sock");
 	expect_same("unix:/odd:name with spaces");
@@ -34,12 +28,11 @@ static void addresses_survive_parse_and_format(void **state)
 	expect_same("tcp:[::1]:4000");
 }
 
-static void parse_fills_kind_host_and_port(void **state)
+TEST(parse_fills_kind_host_and_port)
 {
 	struct address a;
 	struct why why;
 
-	(void)state;
 	assert_int_equal(address_parse("http:[::1]:8765", &a, &why), 0);
 	assert_int_equal(a.kind, ADDRESS_HTTP);
 	assert_string_equal(a.host, "::1");
@@ -49,7 +42,7 @@ static void parse_fills_kind_host_and_port(void **state)
 	assert_string_equal(a.path, "/a/b");
 }
 
-static void refuses_every_host_that_is_not_loopback(void **state)
+TEST(refuses_every_host_that_is_not_loopback)
 {
 	static const char *const hosts[] = {
 		"0.0.0.0",     "10.0.0.1",   "192.168.1.1", "128.0.0.1",        "126.255.255.255",
@@ -58,7 +51,6 @@ static void refuses_every_host_that_is_not_loopback(void **state)
 		"*",           " localhost", "a.local",     "169.254.169.254",  "localhost.",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		char text[100], expected[200];
 		struct why why = {0};
@@ -76,19 +68,18 @@ static void refuses_every_host_that_is_not_loopback(void **state)
 	}
 }
 
-static void refuses_no_host_as_every_host(void **state)
+TEST(refuses_no_host_as_every_host)
 {
 	struct why why = {0};
 	struct address a;
 
-	(void)state;
 	assert_int_equal(address_parse("http::8765", &a, &why), REFUSE_FORBIDDEN);
 	assert_non_null(strstr(why.text, "refusing to listen on :8765"));
 	assert_int_equal(address_parse("tcp:[]:1", &a, &why), REFUSE_FORBIDDEN);
 	assert_int_equal(address_parse("tcp:[127.0.0.1]:1", &a, &why), REFUSE_FORBIDDEN);
 }
 
-static void refuses_malformed_addresses(void **state)
+TEST(refuses_malformed_addresses)
 {
 	static const char *const texts[] = {
 		"",
@@ -107,7 +98,6 @@ static void refuses_malformed_addresses(void **state)
 		"UNIX:/x",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct why why = {0};
 		struct address a;
@@ -117,13 +107,12 @@ static void refuses_malformed_addresses(void **state)
 	}
 }
 
-static void refuses_a_path_over_the_limit_and_takes_one_at_it(void **state)
+TEST(refuses_a_path_over_the_limit_and_takes_one_at_it)
 {
 	char text[2 * UNIX_PATH_MAX] = "unix:/";
 	struct why why = {0};
 	struct address a;
 
-	(void)state;
 	memset(text + 6, 'p', UNIX_PATH_MAX - 1);
 	text[5 + UNIX_PATH_MAX - UNIX_LAST_MAX - 1] = '/';
 	assert_int_equal(address_parse(text, &a, &why), 0);
@@ -133,13 +122,12 @@ static void refuses_a_path_over_the_limit_and_takes_one_at_it(void **state)
 	assert_non_null(strstr(why.text, "too long (511 bytes, limit 510): //ppp"));
 }
 
-static void refuses_a_last_part_that_no_socket_of_a_long_path_has(void **state)
+TEST(refuses_a_last_part_that_no_socket_of_a_long_path_has)
 {
 	char text[200] = "unix:/";
 	struct why why = {0};
 	struct address a;
 
-	(void)state;
 	memset(text + 6, 'p', UNIX_NAME_MAX - 1);
 	assert_int_equal(address_parse(text, &a, &why), 0);
 	strcat(text, "q");
@@ -152,31 +140,14 @@ static void refuses_a_last_part_that_no_socket_of_a_long_path_has(void **state)
 	assert_int_equal(address_parse(text, &a, &why), 0);
 }
 
-static void refuses_a_host_longer_than_any_field(void **state)
+TEST(refuses_a_host_longer_than_any_field)
 {
 	char text[2000] = "http:";
 	struct why why = {0};
 	struct address a;
 
-	(void)state;
 	memset(text + 5, '1', 1900);
 	strcat(text, ":80");
 	assert_int_equal(address_parse(text, &a, &why), REFUSE_FORBIDDEN);
 	assert_non_null(strstr(why.text, "are allowed"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(addresses_survive_parse_and_format),
-		cmocka_unit_test(parse_fills_kind_host_and_port),
-		cmocka_unit_test(refuses_every_host_that_is_not_loopback),
-		cmocka_unit_test(refuses_no_host_as_every_host),
-		cmocka_unit_test(refuses_malformed_addresses),
-		cmocka_unit_test(refuses_a_path_over_the_limit_and_takes_one_at_it),
-		cmocka_unit_test(refuses_a_last_part_that_no_socket_of_a_long_path_has),
-		cmocka_unit_test(refuses_a_host_longer_than_any_field),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

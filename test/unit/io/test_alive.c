@@ -1,9 +1,6 @@
 /* The end of a process that is not ours to wait for is told, with a descriptor for it or without. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <dlfcn.h>
 #include <signal.h>
@@ -56,7 +53,7 @@ static void wait_for(struct loop *l, const unsigned *n)
 	timer_free(timer);
 }
 
-static void killed_process_is_told_once(void **state)
+TEST(killed_process_is_told_once)
 {
 	struct process_watch *w;
 	struct process_seen seen;
@@ -76,7 +73,7 @@ static void killed_process_is_told_once(void **state)
 	loop_free(l);
 }
 
-static void reused_pid_counts_as_gone(void **state)
+TEST(reused_pid_counts_as_gone)
 {
 	struct process_watch *w;
 	struct process_seen seen;
@@ -107,7 +104,7 @@ int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb cb)
 	return start(poll, events, cb);
 }
 
-static void process_is_looked_for_without_a_descriptor_or_a_poll(void **state)
+TEST(process_is_looked_for_without_a_descriptor_or_a_poll)
 {
 	struct rlimit before, none;
 	struct process_watch *w, *unpolled;
@@ -136,7 +133,7 @@ static void process_is_looked_for_without_a_descriptor_or_a_poll(void **state)
 	loop_free(l);
 }
 
-static void peer_is_named_until_it_ends(void **state)
+TEST(peer_is_named_until_it_ends)
 {
 	struct process_seen self;
 	struct peer peer;
@@ -154,16 +151,4 @@ static void peer_is_named_until_it_ends(void **state)
 	assert_false(process_of_peer(ends[0], &peer, &pid, &started));
 	close(ends[0]);
 	close(ends[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_process_is_told_once),
-		cmocka_unit_test(reused_pid_counts_as_gone),
-		cmocka_unit_test(process_is_looked_for_without_a_descriptor_or_a_poll),
-		cmocka_unit_test(peer_is_named_until_it_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

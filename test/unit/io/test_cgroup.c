@@ -79,6 +79,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static const struct cgroup *its_group(void *arg)
 {
 	const struct fixture *f = arg;
@@ -107,7 +109,7 @@ static void start_script(struct fixture *f, const char *script)
 static const char *const run_away = "trap '' INT TERM; (env -i setsid sh -c 'sleep 60 & echo here; "
 				    "exec sleep 60' &) ; exec sleep 60";
 
-static void kill_reaches_whoever_was_born_in_it(void **state)
+TEST(kill_reaches_whoever_was_born_in_it)
 {
 	struct fixture *f = *state;
 
@@ -124,7 +126,6 @@ static void kill_reaches_whoever_was_born_in_it(void **state)
 
 static int end_at_once(void *arg)
 {
-	(void)arg;
 	return 0;
 }
 
@@ -162,7 +163,7 @@ static void is_in_it_by(const struct cgroup *g, int folder, int file)
 		;
 }
 
-static void a_child_begins_in_it(void **state)
+TEST(a_child_begins_in_it)
 {
 	struct fixture *f = *state;
 
@@ -173,7 +174,7 @@ static void a_child_begins_in_it(void **state)
 	is_in_it_by(f->group, cgroup_folder(f->group), 0);
 }
 
-static void a_child_enters_it_where_it_cannot_begin_there(void **state)
+TEST(a_child_enters_it_where_it_cannot_begin_there)
 {
 	struct fixture *f = *state;
 	int folder;
@@ -187,7 +188,7 @@ static void a_child_enters_it_where_it_cannot_begin_there(void **state)
 	close(folder);
 }
 
-static void sweep_ends_what_a_crash_left(void **state)
+TEST(sweep_ends_what_a_crash_left)
 {
 	struct fixture *f = *state;
 	struct cgroup *again;
@@ -207,7 +208,7 @@ static void sweep_ends_what_a_crash_left(void **state)
 	assert_int_equal(cgroup_new(f->name, &f->group), 0);
 }
 
-static void names_are_names_of_files(void **state)
+TEST(names_are_names_of_files)
 {
 	static const char *const names[] = {"", ".", "..", "a/b", ".hidden", "a\nb"};
 	struct cgroup *group;
@@ -218,7 +219,7 @@ static void names_are_names_of_files(void **state)
 }
 
 /* To a user who may not divide our group it is as if there were none. */
-static void without_the_right_there_is_none(void **state)
+TEST(without_the_right_there_is_none)
 {
 	struct cgroup *group;
 	int status;
@@ -233,20 +234,9 @@ static void without_the_right_there_is_none(void **state)
 	assert_int_equal(WEXITSTATUS(status), EOPNOTSUPP);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(kill_reaches_whoever_was_born_in_it),
-		TEST(a_child_begins_in_it),
-		TEST(a_child_enters_it_where_it_cannot_begin_there),
-		TEST(sweep_ends_what_a_crash_left),
-		TEST(names_are_names_of_files),
-		TEST(without_the_right_there_is_none),
-	};
-
 	/* Orphans become ours, so that their end can be waited for. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests("tests");
 }

@@ -1,18 +1,12 @@
 /* Children: real programs, their groups, and what they leave behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -123,6 +117,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static int start(struct fixture *f)
 {
 	int r;
@@ -159,7 +155,7 @@ static void expect_text(struct buf *b, const char *text)
 	assert_string_equal(b->data, text);
 }
 
-static void output_and_exit_code_arrive(void **state)
+TEST(output_and_exit_code_arrive)
 {
 	struct fixture *f = *state;
 
@@ -172,7 +168,7 @@ static void output_and_exit_code_arrive(void **state)
 	expect_text(&f->err, "err");
 }
 
-static void streams_can_be_reopened_by_name(void **state)
+TEST(streams_can_be_reopened_by_name)
 {
 	struct fixture *f = *state;
 
@@ -185,7 +181,7 @@ static void streams_can_be_reopened_by_name(void **state)
 	expect_text(&f->err, "well\n");
 }
 
-static void large_input_comes_back_whole(void **state)
+TEST(large_input_comes_back_whole)
 {
 	struct fixture *f = *state;
 	enum { LEN = 3 << 20 };
@@ -204,7 +200,7 @@ static void large_input_comes_back_whole(void **state)
 	free(input);
 }
 
-static void input_that_nobody_reads_does_no_harm(void **state)
+TEST(input_that_nobody_reads_does_no_harm)
 {
 	struct fixture *f = *state;
 	char *input = calloc(1, 1 << 20);
@@ -219,7 +215,7 @@ static void input_that_nobody_reads_does_no_harm(void **state)
 	assert_int_equal(f->status, 0);
 }
 
-static void without_input_stdin_is_at_its_end(void **state)
+TEST(without_input_stdin_is_at_its_end)
 {
 	struct fixture *f = *state;
 
@@ -230,7 +226,7 @@ static void without_input_stdin_is_at_its_end(void **state)
 	assert_int_equal(f->out.len, 0);
 }
 
-static void missing_program_is_refused_by_name(void **state)
+TEST(missing_program_is_refused_by_name)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +238,7 @@ static void missing_program_is_refused_by_name(void **state)
 	assert_int_equal(start(f), REFUSE_NOT_FOUND);
 }
 
-static void missing_directory_is_refused_by_name(void **state)
+TEST(missing_directory_is_refused_by_name)
 {
 	struct fixture *f = *state;
 
@@ -252,7 +248,7 @@ static void missing_directory_is_refused_by_name(void **state)
 	assert_string_equal(f->why.text, "no such directory: /no/such/place");
 }
 
-static void file_without_permission_is_forbidden(void **state)
+TEST(file_without_permission_is_forbidden)
 {
 	struct fixture *f = *state;
 
@@ -262,7 +258,7 @@ static void file_without_permission_is_forbidden(void **state)
 }
 
 /* Looked up in PATH by a user to whom one of its folders is closed. */
-static void missing_program_is_not_found_behind_a_closed_folder(void **state)
+TEST(missing_program_is_not_found_behind_a_closed_folder)
 {
 	struct fixture *f = *state;
 	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 32];
@@ -284,7 +280,7 @@ static void missing_program_is_not_found_behind_a_closed_folder(void **state)
 	tempdir_remove(dir);
 }
 
-static void program_in_path_without_permission_is_forbidden(void **state)
+TEST(program_in_path_without_permission_is_forbidden)
 {
 	struct fixture *f = *state;
 	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 32], file[TEMPDIR_MAX + 8];
@@ -300,7 +296,7 @@ static void program_in_path_without_permission_is_forbidden(void **state)
 	tempdir_remove(dir);
 }
 
-static void environment_and_directory_are_its_own(void **state)
+TEST(environment_and_directory_are_its_own)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", "X=from us", NULL};
 	struct fixture *f = *state;
@@ -314,7 +310,7 @@ static void environment_and_directory_are_its_own(void **state)
 	expect_text(&f->out, "from us,\n/\n");
 }
 
-static void more_environment_replaces_and_adds(void **state)
+TEST(more_environment_replaces_and_adds)
 {
 	static const char *const env[] = {"PATH=/usr/bin:/bin", "A=1", "AB=2", "C=3", NULL};
 	static const char *const more[] = {"A=new", "D=4", NULL};
@@ -327,7 +323,7 @@ static void more_environment_replaces_and_adds(void **state)
 	expect_text(&f->out, "new,2,3,4\n1\n");
 }
 
-static void more_environment_joins_ours(void **state)
+TEST(more_environment_joins_ours)
 {
 	static const char *const more[] = {"KOINE_TEST_MORE=x", NULL};
 	struct fixture *f = *state;
@@ -339,7 +335,7 @@ static void more_environment_joins_ours(void **state)
 	expect_text(&f->out, "ours,x\n");
 }
 
-static void of_one_name_the_last_counts(void **state)
+TEST(of_one_name_the_last_counts)
 {
 	static const char *const env[] = {"A=1", "B=2", "A=3", "C=4", NULL};
 	static const char *const more[] = {"PATH=/nowhere",      "B=5", "D=6", "B=7",
@@ -370,7 +366,7 @@ static const char *printed_pwd(struct fixture *f, const char *cwd, const char *c
 	return f->out.data;
 }
 
-static void pwd_names_the_folder_that_it_is_in(void **state)
+TEST(pwd_names_the_folder_that_it_is_in)
 {
 	static const char *const whole[] = {"PATH=/usr/bin:/bin", "PWD=/usr", NULL};
 	static const char *const more[] = {"PWD=/given", NULL};
@@ -396,7 +392,7 @@ static void make_program(const char *file, const char *text)
 }
 
 /* As execvp does it; PATH may come last, and names places that are none. */
-static void script_without_first_line_runs_in_a_shell(void **state)
+TEST(script_without_first_line_runs_in_a_shell)
 {
 	struct fixture *f = *state;
 	char dir[TEMPDIR_MAX], path[TEMPDIR_MAX + 64], file[TEMPDIR_MAX + 8];
@@ -418,7 +414,7 @@ static void script_without_first_line_runs_in_a_shell(void **state)
 	expect_text(&f->out, "an argument,1\n");
 }
 
-static void argument_that_is_too_long_is_told_as_such(void **state)
+TEST(argument_that_is_too_long_is_told_as_such)
 {
 	struct fixture *f = *state;
 	enum { LEN = 1 << 20 };
@@ -434,7 +430,7 @@ static void argument_that_is_too_long_is_told_as_such(void **state)
 	assert_int_equal(r, -E2BIG);
 }
 
-static void closed_directory_is_forbidden(void **state)
+TEST(closed_directory_is_forbidden)
 {
 	struct fixture *f = *state;
 	char dir[TEMPDIR_MAX];
@@ -455,7 +451,7 @@ static void closed_directory_is_forbidden(void **state)
 }
 
 /* Then our own ends of its pipes have the numbers that are its. */
-static void works_where_our_own_streams_are_closed(void **state)
+TEST(works_where_our_own_streams_are_closed)
 {
 	struct fixture *f = *state;
 	int status;
@@ -480,7 +476,7 @@ static void works_where_our_own_streams_are_closed(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void leads_a_group_of_its_own(void **state)
+TEST(leads_a_group_of_its_own)
 {
 	struct fixture *f = *state;
 
@@ -490,7 +486,7 @@ static void leads_a_group_of_its_own(void **state)
 	loop_run(f->loop);
 }
 
-static void inherits_nothing_but_its_streams(void **state)
+TEST(inherits_nothing_but_its_streams)
 {
 	struct fixture *f = *state;
 
@@ -503,7 +499,7 @@ static void inherits_nothing_but_its_streams(void **state)
 	expect_text(&f->out, "0\n1\n2\n3\n");
 }
 
-static void ignored_signals_are_not_inherited(void **state)
+TEST(ignored_signals_are_not_inherited)
 {
 	struct fixture *f = *state;
 
@@ -515,7 +511,7 @@ static void ignored_signals_are_not_inherited(void **state)
 	assert_int_equal(f->signal, SIGPIPE);
 }
 
-static void blocked_signals_are_not_inherited(void **state)
+TEST(blocked_signals_are_not_inherited)
 {
 	struct fixture *f = *state;
 	sigset_t set, before, after;
@@ -532,7 +528,7 @@ static void blocked_signals_are_not_inherited(void **state)
 	assert_int_equal(sigismember(&after, SIGINT), 0);
 }
 
-static void no_descriptor_is_inherited_that_lacks_the_flag(void **state)
+TEST(no_descriptor_is_inherited_that_lacks_the_flag)
 {
 	struct fixture *f = *state;
 	int fd = dup(0);
@@ -546,7 +542,7 @@ static void no_descriptor_is_inherited_that_lacks_the_flag(void **state)
 	expect_text(&f->out, "0\n1\n2\n3\n");
 }
 
-static void end_by_signal_is_told(void **state)
+TEST(end_by_signal_is_told)
 {
 	struct fixture *f = *state;
 
@@ -557,7 +553,7 @@ static void end_by_signal_is_told(void **state)
 	assert_int_equal(f->signal, SIGTERM);
 }
 
-static void stop_begins_politely(void **state)
+TEST(stop_begins_politely)
 {
 	struct fixture *f = *state;
 
@@ -571,7 +567,7 @@ static void stop_begins_politely(void **state)
 	assert_int_equal(f->status, 7);
 }
 
-static void stop_ends_with_a_kill(void **state)
+TEST(stop_ends_with_a_kill)
 {
 	struct fixture *f = *state;
 
@@ -582,7 +578,7 @@ static void stop_ends_with_a_kill(void **state)
 	assert_int_equal(f->signal, SIGKILL);
 }
 
-static void terminate_begins_with_sigterm(void **state)
+TEST(terminate_begins_with_sigterm)
 {
 	struct fixture *f = *state;
 
@@ -600,7 +596,7 @@ static void terminate_begins_with_sigterm(void **state)
 	assert_int_equal(f->status, 8);
 }
 
-static void terminate_ends_with_a_kill(void **state)
+TEST(terminate_ends_with_a_kill)
 {
 	struct fixture *f = *state;
 
@@ -621,7 +617,7 @@ static pid_t printed_pid(struct fixture *f)
 	return (pid_t)atoi(f->out.data);
 }
 
-static void free_kills_the_whole_group(void **state)
+TEST(free_kills_the_whole_group)
 {
 	struct fixture *f = *state;
 	pid_t grandchild;
@@ -641,7 +637,7 @@ static void free_kills_the_whole_group(void **state)
 	assert_int_equal(f->n_exits, 0);
 }
 
-static void stop_reaches_those_who_outlive_the_leader(void **state)
+TEST(stop_reaches_those_who_outlive_the_leader)
 {
 	struct fixture *f = *state;
 	pid_t grandchild;
@@ -662,7 +658,7 @@ static void stop_reaches_those_who_outlive_the_leader(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void grandchild_with_our_pipe_does_not_hold_us(void **state)
+TEST(grandchild_with_our_pipe_does_not_hold_us)
 {
 	struct fixture *f = *state;
 
@@ -674,7 +670,7 @@ static void grandchild_with_our_pipe_does_not_hold_us(void **state)
 	expect_text(&f->out, "hi\n");
 }
 
-static void without_grace_its_own_output_still_arrives(void **state)
+TEST(without_grace_its_own_output_still_arrives)
 {
 	struct fixture *f = *state;
 
@@ -686,7 +682,7 @@ static void without_grace_its_own_output_still_arrives(void **state)
 	assert_int_equal(f->err.len, 50000);
 }
 
-static void paused_child_waits_in_its_own_write(void **state)
+TEST(paused_child_waits_in_its_own_write)
 {
 	struct fixture *f = *state;
 	size_t before;
@@ -709,7 +705,7 @@ static void paused_child_waits_in_its_own_write(void **state)
 	assert_int_equal(f->out.len, 2000000);
 }
 
-static void output_of_the_dead_waits_while_paused(void **state)
+TEST(output_of_the_dead_waits_while_paused)
 {
 	struct fixture *f = *state;
 	siginfo_t info;
@@ -728,7 +724,7 @@ static void output_of_the_dead_waits_while_paused(void **state)
 }
 
 /* Another open file than ours: a program that asks for no such thing must never see EAGAIN. */
-static void its_own_ends_are_blocking(void **state)
+TEST(its_own_ends_are_blocking)
 {
 	struct fixture *f = *state;
 
@@ -740,7 +736,7 @@ static void its_own_ends_are_blocking(void **state)
 }
 
 /* It makes its end of a pipe non-blocking itself, and does not wait for what is left over. */
-static void what_node_prints_before_it_exits_arrives(void **state)
+TEST(what_node_prints_before_it_exits_arrives)
 {
 	struct fixture *f = *state;
 	siginfo_t info;
@@ -760,7 +756,7 @@ static void what_node_prints_before_it_exits_arrives(void **state)
 	assert_int_equal(f->err.len, 190000);
 }
 
-static void may_be_freed_from_its_own_output(void **state)
+TEST(may_be_freed_from_its_own_output)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -775,7 +771,7 @@ static void may_be_freed_from_its_own_output(void **state)
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), -1);
 }
 
-static void several_children_do_not_mix(void **state)
+TEST(several_children_do_not_mix)
 {
 	struct fixture *f = *state, others[8];
 
@@ -807,7 +803,7 @@ static void several_children_do_not_mix(void **state)
 	}
 }
 
-static void thousands_of_quick_children_leave_nothing(void **state)
+TEST(thousands_of_quick_children_leave_nothing)
 {
 	enum { N = 2000, AT_ONCE = 50 };
 	struct fixture *f = *state, *all = calloc(AT_ONCE, sizeof(*all));
@@ -862,7 +858,7 @@ static void release_until_exit(struct fixture *f)
 	assert_int_equal(f->start_result, 0);
 }
 
-static void the_loop_turns_while_one_is_started(void **state)
+TEST(the_loop_turns_while_one_is_started)
 {
 	struct fixture *f = *state;
 
@@ -878,7 +874,7 @@ static void the_loop_turns_while_one_is_started(void **state)
 	expect_text(&f->out, "done\n");
 }
 
-static void what_is_asked_before_the_start_is_done_after_it(void **state)
+TEST(what_is_asked_before_the_start_is_done_after_it)
 {
 	struct fixture *f = *state;
 
@@ -889,7 +885,7 @@ static void what_is_asked_before_the_start_is_done_after_it(void **state)
 	assert_true(f->signal == SIGTERM || f->signal == SIGINT);
 }
 
-static void a_pause_before_the_start_holds_after_it(void **state)
+TEST(a_pause_before_the_start_holds_after_it)
 {
 	struct fixture *f = *state;
 
@@ -908,7 +904,7 @@ static void a_pause_before_the_start_holds_after_it(void **state)
 	expect_text(&f->out, "said\n");
 }
 
-static void freed_before_the_start_it_is_killed_after_it(void **state)
+TEST(freed_before_the_start_it_is_killed_after_it)
 {
 	struct fixture *f = *state;
 
@@ -918,8 +914,6 @@ static void freed_before_the_start_it_is_killed_after_it(void **state)
 	child_pause_starts(false);
 	/* The teardown waits until it is gone. */
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* From here on the kernel is one without pidfd_open. */
 static int forget_pidfd(void)
@@ -940,63 +934,17 @@ static int forget_pidfd(void)
 int main(void)
 {
 	int n_failed;
-	const struct CMUnitTest tests[] = {
-		TEST(output_and_exit_code_arrive),
-		TEST(streams_can_be_reopened_by_name),
-		TEST(large_input_comes_back_whole),
-		TEST(input_that_nobody_reads_does_no_harm),
-		TEST(without_input_stdin_is_at_its_end),
-		TEST(missing_program_is_refused_by_name),
-		TEST(missing_directory_is_refused_by_name),
-		TEST(file_without_permission_is_forbidden),
-		TEST(missing_program_is_not_found_behind_a_closed_folder),
-		TEST(program_in_path_without_permission_is_forbidden),
-		TEST(environment_and_directory_are_its_own),
-		TEST(more_environment_replaces_and_adds),
-		TEST(more_environment_joins_ours),
-		TEST(of_one_name_the_last_counts),
-		TEST(pwd_names_the_folder_that_it_is_in),
-		TEST(script_without_first_line_runs_in_a_shell),
-		TEST(argument_that_is_too_long_is_told_as_such),
-		TEST(closed_directory_is_forbidden),
-		TEST(works_where_our_own_streams_are_closed),
-		TEST(leads_a_group_of_its_own),
-		TEST(inherits_nothing_but_its_streams),
-		TEST(ignored_signals_are_not_inherited),
-		TEST(blocked_signals_are_not_inherited),
-		TEST(no_descriptor_is_inherited_that_lacks_the_flag),
-		TEST(end_by_signal_is_told),
-		TEST(stop_begins_politely),
-		TEST(stop_ends_with_a_kill),
-		TEST(terminate_begins_with_sigterm),
-		TEST(terminate_ends_with_a_kill),
-		TEST(free_kills_the_whole_group),
-		TEST(stop_reaches_those_who_outlive_the_leader),
-		TEST(grandchild_with_our_pipe_does_not_hold_us),
-		TEST(without_grace_its_own_output_still_arrives),
-		TEST(paused_child_waits_in_its_own_write),
-		TEST(output_of_the_dead_waits_while_paused),
-		TEST(its_own_ends_are_blocking),
-		TEST(what_node_prints_before_it_exits_arrives),
-		TEST(may_be_freed_from_its_own_output),
-		TEST(several_children_do_not_mix),
-		TEST(thousands_of_quick_children_leave_nothing),
-		TEST(the_loop_turns_while_one_is_started),
-		TEST(what_is_asked_before_the_start_is_done_after_it),
-		TEST(a_pause_before_the_start_holds_after_it),
-		TEST(freed_before_the_start_it_is_killed_after_it),
-	};
 
 	/* Orphans become ours, so that their end can be waited for. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	/* What the caller left open is not what we test. */
 	for (int fd = 3; fd < 256; fd++)
 		fcntl(fd, F_SETFD, FD_CLOEXEC);
-	n_failed = cmocka_run_group_tests_name("children", tests, NULL, NULL);
+	n_failed = run_all_tests("children");
 	aside = true;
-	n_failed += cmocka_run_group_tests_name("children beside the loop", tests, NULL, NULL);
+	n_failed += run_all_tests("children beside the loop");
 	aside = false;
 	if (forget_pidfd() == 0)
-		n_failed += cmocka_run_group_tests_name("children by SIGCHLD", tests, NULL, NULL);
+		n_failed += run_all_tests("children by SIGCHLD");
 	return n_failed;
 }

@@ -1,17 +1,11 @@
 /* What a child may write, and the folder of its own that goes with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -28,7 +22,7 @@ static void run(const char *command, const char *folder)
 	assert_int_equal(system(line), 0);
 }
 
-static void a_private_folder_goes_with_all_that_is_in_it(void **state)
+TEST(a_private_folder_goes_with_all_that_is_in_it)
 {
 	/* As programs leave them: deep, closed to themselves, with links to elsewhere. */
 	static const char *const left[] = {
@@ -87,7 +81,7 @@ static int check_under(unsigned number, unsigned verdict)
 	return WEXITSTATUS(status);
 }
 
-static void a_kernel_that_cannot_is_told(void **state)
+TEST(a_kernel_that_cannot_is_told)
 {
 	assert_int_equal(check_under(SYS_landlock_create_ruleset, SECCOMP_RET_ERRNO | ENOSYS),
 			 REFUSE_UNAVAILABLE);
@@ -95,7 +89,7 @@ static void a_kernel_that_cannot_is_told(void **state)
 			 REFUSE_UNAVAILABLE);
 }
 
-static void only_paths_that_are_what_they_say_are_taken(void **state)
+TEST(only_paths_that_are_what_they_say_are_taken)
 {
 	char path[PRIVATE_FOLDER_LEN], inner[PRIVATE_FOLDER_LEN + 8], link[PRIVATE_FOLDER_LEN + 8],
 		through[PRIVATE_FOLDER_LEN + 16];
@@ -126,15 +120,4 @@ static void only_paths_that_are_what_they_say_are_taken(void **state)
 	assert_int_equal(confine_open(paths, &fd, &why), REFUSE_CONFLICT);
 	private_folder_remove(l, path);
 	loop_free(l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_private_folder_goes_with_all_that_is_in_it),
-		cmocka_unit_test(a_kernel_that_cannot_is_told),
-		cmocka_unit_test(only_paths_that_are_what_they_say_are_taken),
-	};
-
-	return cmocka_run_group_tests_name("confine", tests, NULL, NULL);
 }

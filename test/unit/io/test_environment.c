@@ -28,25 +28,22 @@ static void check_made(struct environment_opts o, const char *const *want)
 	arena_done(&a);
 }
 
-static void all_but_secrets_and_settings(void **state)
+TEST(all_but_secrets_and_settings)
 {
-	(void)state;
 	check_made((struct environment_opts) {.own = LIST("KOINE_SOCKET=us")},
 		   LIST("PATH=/bin", "HOME=/h", "LC_ALL=C", "XDG_RUNTIME=/r", "KEYS=none",
 			"OTHER=o", "KOINE_MARK=m", "LC=x", "KOINE_SOCKET=us"));
 }
 
-static void a_short_list(void **state)
+TEST(a_short_list)
 {
-	(void)state;
 	check_made((struct environment_opts) {.brief = true},
 		   LIST("PATH=/bin", "HOME=/h", "LC_ALL=C", "XDG_RUNTIME=/r"));
 }
 
 /* A secret is given by its whole name alone. */
-static void what_is_named_is_given(void **state)
+TEST(what_is_named_is_given)
 {
-	(void)state;
 	check_made(
 		(struct environment_opts) {.brief = true, .given = LIST("KEY*", "OTH", "X=a=b")},
 		LIST("PATH=/bin", "HOME=/h", "LC_ALL=C", "XDG_RUNTIME=/r", "KEYS=none", "X=a=b"));
@@ -57,37 +54,22 @@ static void what_is_named_is_given(void **state)
 			"KOINE_STORE_URL=u", "KOINE_MARK=m", "KOINE_SOCKET=us"));
 }
 
-static void what_a_setting_may_say(void **state)
+TEST(what_a_setting_may_say)
 {
 	static const char *const good[] = {"A", "_a9", "A_*", "A=", "A=b c=*"};
 	static const char *const bad[] = {"", "*", "=x", "9A", "A-B", "A*B", "A B", "A*=x"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++)
 		assert_true(environment_is_word(good[i]));
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		assert_false(environment_is_word(bad[i]));
 }
 
-static void of_one_name_the_last_counts(void **state)
+TEST(of_one_name_the_last_counts)
 {
 	const struct environment e = {LIST("A=1", "AB=2", "A=3")};
 
-	(void)state;
 	assert_string_equal(environment_find(&e, "A"), "3");
 	assert_null(environment_find(&e, "B"));
 	assert_null(environment_find(NULL, "A"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_but_secrets_and_settings),
-		cmocka_unit_test(a_short_list),
-		cmocka_unit_test(what_is_named_is_given),
-		cmocka_unit_test(what_a_setting_may_say),
-		cmocka_unit_test(of_one_name_the_last_counts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -120,7 +120,6 @@ static void on_ended(void *arg, unsigned n)
 {
 	struct fixture *f = arg;
 
-	(void)n;
 	f->n_ended++;
 }
 
@@ -145,7 +144,6 @@ static void on_exited(void *arg, int status, int signal)
 {
 	struct fixture *f = arg;
 
-	(void)status;
 	f->n_exits++;
 	f->signal = signal;
 }
@@ -154,7 +152,6 @@ static void on_started(void *arg, int result, const struct why *why)
 {
 	struct fixture *f = arg;
 
-	(void)why;
 	f->n_started++;
 	f->started = result;
 }
@@ -293,6 +290,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static unsigned n_alive(const struct fixture *f)
 {
 	return tree_signal(f->owner, true, 0);
@@ -324,7 +323,7 @@ static void end_time(struct fixture *f)
 
 /* ---- the time ---- */
 
-static void renewal_in_time_keeps_programs(void **state)
+TEST(renewal_in_time_keeps_programs)
 {
 	struct fixture *f = *state;
 	uint64_t first_ms;
@@ -346,7 +345,7 @@ static void renewal_in_time_keeps_programs(void **state)
 	assert_true(guard_allows(f->guard));
 }
 
-static void without_a_renewal_all_are_ended(void **state)
+TEST(without_a_renewal_all_are_ended)
 {
 	struct fixture *f = *state;
 	uint64_t until_ms;
@@ -364,7 +363,7 @@ static void without_a_renewal_all_are_ended(void **state)
 	assert_int_equal(kill(guard_pid(f->guard), 0), 0);
 }
 
-static void late_renewal_saves_nobody_and_then_counts(void **state)
+TEST(late_renewal_saves_nobody_and_then_counts)
 {
 	struct fixture *f = *state;
 	uint64_t ended_ms;
@@ -385,7 +384,7 @@ static void late_renewal_saves_nobody_and_then_counts(void **state)
 	assert_int_equal(f->n_ended, n_ended);
 }
 
-static void program_started_when_the_time_is_over_is_ended(void **state)
+TEST(program_started_when_the_time_is_over_is_ended)
 {
 	struct fixture *f = *state;
 
@@ -401,7 +400,7 @@ static void program_started_when_the_time_is_over_is_ended(void **state)
 	WAIT_UNTIL(f, n_alive(f) == 0);
 }
 
-static void start_that_was_asked_for_before_is_cancelled(void **state)
+TEST(start_that_was_asked_for_before_is_cancelled)
 {
 	struct fixture *f = *state;
 
@@ -431,7 +430,7 @@ static const struct cgroup *stand_still(void *fixture)
 }
 
 /* A thread may stand still at any point, and the guard looks only now and then. */
-static void start_that_stood_still_until_the_time_was_over_is_none(void **state)
+TEST(start_that_stood_still_until_the_time_was_over_is_none)
 {
 	struct fixture *f = *state;
 
@@ -456,7 +455,7 @@ static const struct cgroup *come_back(void *fixture)
 }
 
 /* A new time is for what is asked for in it. */
-static void start_under_an_earlier_time_is_none(void **state)
+TEST(start_under_an_earlier_time_is_none)
 {
 	struct fixture *f = *state;
 
@@ -492,7 +491,7 @@ static pid_t start_daemon(struct fixture *f, unsigned limit_ms, int *ret_guard, 
 	return child_pid(f->child);
 }
 
-static void killed_daemon_leaves_nobody(void **state)
+TEST(killed_daemon_leaves_nobody)
 {
 	struct fixture *f = *state;
 	uint64_t until_ms;
@@ -506,7 +505,7 @@ static void killed_daemon_leaves_nobody(void **state)
 	assert_true(last_beat(f) < until_ms);
 }
 
-static void stopped_daemon_loses_its_programs_at_the_limit(void **state)
+TEST(stopped_daemon_loses_its_programs_at_the_limit)
 {
 	struct fixture *f = *state;
 	uint64_t until_ms;
@@ -526,7 +525,7 @@ static void stopped_daemon_loses_its_programs_at_the_limit(void **state)
 }
 
 /* It could take the programs of the next for those of the one that it guarded. */
-static void guard_of_an_earlier_daemon_is_killed(void **state)
+TEST(guard_of_an_earlier_daemon_is_killed)
 {
 	struct fixture *f = *state;
 	uint64_t until_ms;
@@ -544,7 +543,7 @@ static void guard_of_an_earlier_daemon_is_killed(void **state)
 
 /* ---- the guard itself ---- */
 
-static void guard_is_none_of_our_programs(void **state)
+TEST(guard_is_none_of_our_programs)
 {
 	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
 	struct fixture *f = *state;
@@ -578,20 +577,20 @@ static void expect_another(struct fixture *f, int number)
 	assert_int_equal(n_alive(f), 0);
 }
 
-static void guard_that_dies_is_replaced(void **state)
+TEST(guard_that_dies_is_replaced)
 {
 	start_guard_and_family(*state);
 	expect_another(*state, SIGKILL);
 }
 
-static void guard_that_does_not_answer_is_replaced(void **state)
+TEST(guard_that_does_not_answer_is_replaced)
 {
 	start_guard_and_family(*state);
 	expect_another(*state, SIGSTOP);
 }
 
 /* The new one knows the time that the old one had. */
-static void replaced_guard_knows_the_time(void **state)
+TEST(replaced_guard_knows_the_time)
 {
 	struct fixture *f = *state;
 	int pid;
@@ -606,7 +605,7 @@ static void replaced_guard_knows_the_time(void **state)
 	assert_int_equal(n_alive(f), 0);
 }
 
-static void without_another_the_guard_is_lost(void **state)
+TEST(without_another_the_guard_is_lost)
 {
 	struct fixture *f = *state;
 	struct rlimit before, none;
@@ -629,7 +628,7 @@ static void without_another_the_guard_is_lost(void **state)
 	assert_int_equal(f->n_lost, 1);
 }
 
-static void end_of_the_guard_is_the_end_of_all(void **state)
+TEST(end_of_the_guard_is_the_end_of_all)
 {
 	struct fixture *f = *state;
 	int pid;
@@ -643,7 +642,7 @@ static void end_of_the_guard_is_the_end_of_all(void **state)
 	assert_int_equal(f->n_ended, 0);
 }
 
-static void owner_must_leave_room_for_its_guard(void **state)
+TEST(owner_must_leave_room_for_its_guard)
 {
 	struct fixture *f = *state;
 	char owner[TREE_OWNER_MAX + 1];
@@ -669,31 +668,9 @@ static int play(int argc, char **argv)
 	return 98;
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(renewal_in_time_keeps_programs),
-		TEST(without_a_renewal_all_are_ended),
-		TEST(late_renewal_saves_nobody_and_then_counts),
-		TEST(program_started_when_the_time_is_over_is_ended),
-		TEST(start_that_was_asked_for_before_is_cancelled),
-		TEST(start_that_stood_still_until_the_time_was_over_is_none),
-		TEST(start_under_an_earlier_time_is_none),
-		TEST(killed_daemon_leaves_nobody),
-		TEST(stopped_daemon_loses_its_programs_at_the_limit),
-		TEST(guard_of_an_earlier_daemon_is_killed),
-		TEST(guard_is_none_of_our_programs),
-		TEST(guard_that_dies_is_replaced),
-		TEST(guard_that_does_not_answer_is_replaced),
-		TEST(replaced_guard_knows_the_time),
-		TEST(without_another_the_guard_is_lost),
-		TEST(end_of_the_guard_is_the_end_of_all),
-		TEST(owner_must_leave_room_for_its_guard),
-	};
-
 	if (argc > 1)
 		return play(argc, argv);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests("tests");
 }

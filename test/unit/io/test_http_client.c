@@ -78,7 +78,6 @@ static bool answer(struct http_server_conn *c, const struct http_server_request 
 /* A test that waits in vain shall fail, not hang. */
 static void give_up(void *arg)
 {
-	(void)arg;
 	fail_msg("waited in vain");
 }
 
@@ -107,6 +106,8 @@ static int teardown(void **state)
 	free(f);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static struct fixture *the_fixture;
 
@@ -165,7 +166,7 @@ static const struct taken *get(struct fixture *f, const char *path,
 	return &f->taken[0];
 }
 
-static void gets_a_body(void **state)
+TEST(gets_a_body)
 {
 	const struct taken *t = get(*state, "/hello", NULL);
 
@@ -176,7 +177,7 @@ static void gets_a_body(void **state)
 	assert_memory_equal(t->body, "hello", 5);
 }
 
-static void posts_a_body_that_the_caller_may_change(void **state)
+TEST(posts_a_body_that_the_caller_may_change)
 {
 	struct fixture *f = *state;
 	static char body[60000];
@@ -196,16 +197,12 @@ static unsigned n_unsent;
 
 static int see_whether_sent(void *arg, int status, const char *data, size_t n)
 {
-	(void)arg;
-	(void)status;
-	(void)data;
-	(void)n;
 	if (!http_fetch_is_sent(lending))
 		n_unsent++;
 	return 0;
 }
 
-static void a_lent_body_is_not_copied_and_free_once_it_is_sent(void **state)
+TEST(a_lent_body_is_not_copied_and_free_once_it_is_sent)
 {
 	struct fixture *f = *state;
 	static char body[60000];
@@ -227,7 +224,7 @@ static void a_lent_body_is_not_copied_and_free_once_it_is_sent(void **state)
 	assert_int_equal(n_unsent, 0);
 }
 
-static void an_answer_says_how_far_it_came(void **state)
+TEST(an_answer_says_how_far_it_came)
 {
 	const struct http_fetch_opts idle = {.idle_timeout_ms = 50};
 	const struct http_fetch_opts total = {.total_timeout_ms = 50};
@@ -245,7 +242,7 @@ static void an_answer_says_how_far_it_came(void **state)
 	}
 }
 
-static void sends_method_and_headers(void **state)
+TEST(sends_method_and_headers)
 {
 	static const char *const headers[] = {"X-One: 1", "Content-Type: application/json", NULL};
 	const struct http_fetch_opts opts = {
@@ -258,7 +255,7 @@ static void sends_method_and_headers(void **state)
 	assert_null(strcasestr(t->body, "expect:"));
 }
 
-static void keeps_the_connection(void **state)
+TEST(keeps_the_connection)
 {
 	struct fixture *f = *state;
 
@@ -268,7 +265,7 @@ static void keeps_the_connection(void **state)
 	assert_int_equal(atomic_load(&f->server.n_conns), 1);
 }
 
-static void many_at_once_are_each_answered(void **state)
+TEST(many_at_once_are_each_answered)
 {
 	struct fixture *f = *state;
 
@@ -289,7 +286,7 @@ static void many_at_once_are_each_answered(void **state)
 	assert_in_range(atomic_load(&f->server.n_conns), 1, 16);
 }
 
-static void tells_retry_after(void **state)
+TEST(tells_retry_after)
 {
 	const struct taken *t = get(*state, "/busy", NULL);
 
@@ -298,19 +295,19 @@ static void tells_retry_after(void **state)
 	assert_int_equal(t->retry_ms, 7000);
 }
 
-static void follows_no_redirect(void **state)
+TEST(follows_no_redirect)
 {
 	assert_int_equal(get(*state, "/away", NULL)->status, 302);
 }
 
-static void uses_no_proxy_of_the_environment(void **state)
+TEST(uses_no_proxy_of_the_environment)
 {
 	setenv("http_proxy", "http://127.0.0.1:1", 1);
 	assert_int_equal(get(*state, "/hello", NULL)->status, 200);
 	unsetenv("http_proxy");
 }
 
-static void speaks_only_http(void **state)
+TEST(speaks_only_http)
 {
 	struct fixture *f = *state;
 	const struct http_fetch_opts opts = {
@@ -326,7 +323,7 @@ static void speaks_only_http(void **state)
 	assert_int_equal(f->taken[0].body_len, 0);
 }
 
-static void nobody_there_is_an_error(void **state)
+TEST(nobody_there_is_an_error)
 {
 	struct fixture *f = *state;
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -345,7 +342,7 @@ static void nobody_there_is_an_error(void **state)
 	close(fd);
 }
 
-static void silence_ends_at_the_total_time(void **state)
+TEST(silence_ends_at_the_total_time)
 {
 	const struct http_fetch_opts opts = {.total_timeout_ms = 50};
 
@@ -353,7 +350,7 @@ static void silence_ends_at_the_total_time(void **state)
 }
 
 /* All connections are taken by those that nobody answers. */
-static void who_waits_for_a_connection_has_its_time_too(void **state)
+TEST(who_waits_for_a_connection_has_its_time_too)
 {
 	const struct http_client_opts one = {.connections = 1};
 	const struct http_fetch_opts opts = {.total_timeout_ms = 50};
@@ -372,7 +369,7 @@ static void who_waits_for_a_connection_has_its_time_too(void **state)
 	http_fetch_cancel(first);
 }
 
-static void a_stall_ends_at_the_idle_time(void **state)
+TEST(a_stall_ends_at_the_idle_time)
 {
 	const struct http_fetch_opts opts = {.idle_timeout_ms = 50};
 
@@ -381,18 +378,18 @@ static void a_stall_ends_at_the_idle_time(void **state)
 	assert_int_equal(get(*state, "/hello", &opts)->error, 0);
 }
 
-static void a_cut_answer_is_an_error(void **state)
+TEST(a_cut_answer_is_an_error)
 {
 	assert_int_equal(get(*state, "/cut", NULL)->error, -EIO);
 	assert_int_equal(get(*state, "/hello", NULL)->error, 0);
 }
 
-static void what_is_not_http_is_an_error(void **state)
+TEST(what_is_not_http_is_an_error)
 {
 	assert_true(get(*state, "/garbage", NULL)->error < 0);
 }
 
-static void an_answer_over_the_limit_is_an_error(void **state)
+TEST(an_answer_over_the_limit_is_an_error)
 {
 	const struct http_fetch_opts opts = {.response_max = 60000};
 	const struct http_fetch_opts fits = {.response_max = 5};
@@ -415,7 +412,7 @@ static int count_data(void *arg, int status, const char *data, size_t n)
 	return 0;
 }
 
-static void a_stream_comes_in_pieces_before_its_end(void **state)
+TEST(a_stream_comes_in_pieces_before_its_end)
 {
 	const struct http_fetch_opts opts = {.on_data = count_data, .idle_timeout_ms = 50};
 	const struct taken *t = get(*state, "/half", &opts);
@@ -429,13 +426,11 @@ static int count_only(void *arg, int status, const char *data, size_t n)
 {
 	struct taken *t = arg;
 
-	(void)status;
-	(void)data;
 	t->body_len += n;
 	return 0;
 }
 
-static void a_stream_has_a_limit_too(void **state)
+TEST(a_stream_has_a_limit_too)
 {
 	const struct http_fetch_opts opts = {.on_data = count_only, .response_max = 100000};
 	const struct taken *t = get(*state, "/big", &opts);
@@ -446,14 +441,10 @@ static void a_stream_has_a_limit_too(void **state)
 
 static int stop_at_once(void *arg, int status, const char *data, size_t n)
 {
-	(void)arg;
-	(void)status;
-	(void)data;
-	(void)n;
 	return -ECANCELED;
 }
 
-static void on_data_can_end_it(void **state)
+TEST(on_data_can_end_it)
 {
 	const struct http_fetch_opts opts = {.on_data = stop_at_once};
 
@@ -465,10 +456,6 @@ static int meddle(void *arg, int status, const char *data, size_t n)
 {
 	struct fixture *f = the_fixture;
 
-	(void)arg;
-	(void)status;
-	(void)data;
-	(void)n;
 	if (f->other) {
 		http_fetch_cancel(f->other);
 		f->n_open--;
@@ -478,7 +465,7 @@ static int meddle(void *arg, int status, const char *data, size_t n)
 	return 0;
 }
 
-static void on_data_can_cancel_and_start_others(void **state)
+TEST(on_data_can_cancel_and_start_others)
 {
 	struct fixture *f = *state;
 	const struct http_fetch_opts opts = {.on_data = meddle};
@@ -491,7 +478,7 @@ static void on_data_can_cancel_and_start_others(void **state)
 	assert_memory_equal(f->taken[2].body, "hello", 5);
 }
 
-static void a_cancelled_fetch_says_nothing(void **state)
+TEST(a_cancelled_fetch_says_nothing)
 {
 	struct fixture *f = *state;
 	struct http_fetch *fetch = ask(f, 0, "/hello", NULL);
@@ -504,7 +491,7 @@ static void a_cancelled_fetch_says_nothing(void **state)
 	assert_int_equal(f->taken[1].status, 200);
 }
 
-static void ending_the_client_ends_what_is_open(void **state)
+TEST(ending_the_client_ends_what_is_open)
 {
 	struct fixture *f = *state;
 
@@ -517,7 +504,7 @@ static void ending_the_client_ends_what_is_open(void **state)
 	assert_false(f->taken[1].done);
 }
 
-static void connects_to_a_unix_socket(void **state)
+TEST(connects_to_a_unix_socket)
 {
 	struct fixture *f = *state;
 	struct http_server server = {.answer = answer};
@@ -538,7 +525,7 @@ static void connects_to_a_unix_socket(void **state)
 }
 
 /* A program that the daemon starts must not find our connections. */
-static void no_descriptor_is_inherited(void **state)
+TEST(no_descriptor_is_inherited)
 {
 	struct fixture *f = *state;
 	unsigned n = 0;
@@ -558,39 +545,4 @@ static void no_descriptor_is_inherited(void **state)
 		assert_true(flags & FD_CLOEXEC);
 	}
 	assert_true(n >= 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(gets_a_body),
-		T(posts_a_body_that_the_caller_may_change),
-		T(a_lent_body_is_not_copied_and_free_once_it_is_sent),
-		T(an_answer_says_how_far_it_came),
-		T(sends_method_and_headers),
-		T(keeps_the_connection),
-		T(many_at_once_are_each_answered),
-		T(tells_retry_after),
-		T(follows_no_redirect),
-		T(uses_no_proxy_of_the_environment),
-		T(speaks_only_http),
-		T(nobody_there_is_an_error),
-		T(silence_ends_at_the_total_time),
-		T(who_waits_for_a_connection_has_its_time_too),
-		T(a_stall_ends_at_the_idle_time),
-		T(a_cut_answer_is_an_error),
-		T(what_is_not_http_is_an_error),
-		T(an_answer_over_the_limit_is_an_error),
-		T(a_stream_comes_in_pieces_before_its_end),
-		T(a_stream_has_a_limit_too),
-		T(on_data_can_end_it),
-		T(on_data_can_cancel_and_start_others),
-		T(a_cancelled_fetch_says_nothing),
-		T(ending_the_client_ends_what_is_open),
-		T(connects_to_a_unix_socket),
-		T(no_descriptor_is_inherited),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* Listeners: real sockets, real races, and whatever may already lie at a path. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -131,6 +127,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static int open_it(struct fixture *f)
 {
 	return listener_open(f->loop, &f->address, &f->opts, &f->listener, &f->why);
@@ -202,7 +200,7 @@ static ino_t inode(const char *path)
 	return st.st_ino;
 }
 
-static void accepts_and_knows_the_peer(void **state)
+TEST(accepts_and_knows_the_peer)
 {
 	struct fixture *f = *state;
 	int client;
@@ -221,7 +219,7 @@ static void accepts_and_knows_the_peer(void **state)
 	close(client);
 }
 
-static void leaves_nothing_behind(void **state)
+TEST(leaves_nothing_behind)
 {
 	struct fixture *f = *state;
 
@@ -231,7 +229,7 @@ static void leaves_nothing_behind(void **state)
 	assert_int_equal(n_entries(f->dir), 0);
 }
 
-static void makes_missing_directories_private(void **state)
+TEST(makes_missing_directories_private)
 {
 	struct fixture *f = *state;
 	char path[200];
@@ -254,7 +252,7 @@ static void makes_missing_directories_private(void **state)
 	assert_int_equal(st.st_mode & 07777, 0700);
 }
 
-static void says_which_directory_it_cannot_make(void **state)
+TEST(says_which_directory_it_cannot_make)
 {
 	struct fixture *f = *state;
 	char path[200];
@@ -266,7 +264,7 @@ static void says_which_directory_it_cannot_make(void **state)
 	assert_non_null(strstr(f->why.text, "file/below"));
 }
 
-static void takes_the_longest_name(void **state)
+TEST(takes_the_longest_name)
 {
 	struct fixture *f = *state;
 	char name[SUN_MAX + 1];
@@ -284,7 +282,7 @@ static void takes_the_longest_name(void **state)
 	close(client);
 }
 
-static void opens_at_a_path_of_the_greatest_length(void **state)
+TEST(opens_at_a_path_of_the_greatest_length)
 {
 	struct fixture *f = *state;
 	size_t n = strlen(f->dir);
@@ -343,7 +341,7 @@ static void *observe(void *arg)
 	return NULL;
 }
 
-static void socket_is_0600_at_every_moment(void **state)
+TEST(socket_is_0600_at_every_moment)
 {
 	struct fixture *f = *state;
 	struct observer o = {.path = f->address.path};
@@ -387,7 +385,7 @@ static void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-static void leaves_what_is_no_socket_alone(void **state)
+TEST(leaves_what_is_no_socket_alone)
 {
 	struct fixture *f = *state;
 	const char *path = f->address.path;
@@ -411,7 +409,7 @@ static void leaves_what_is_no_socket_alone(void **state)
 	expect_left_alone(f, path, S_IFLNK);
 }
 
-static void leaves_a_symlink_to_a_dead_socket_alone(void **state)
+TEST(leaves_a_symlink_to_a_dead_socket_alone)
 {
 	struct fixture *f = *state;
 	char target[200];
@@ -423,7 +421,7 @@ static void leaves_a_symlink_to_a_dead_socket_alone(void **state)
 	inode(target);
 }
 
-static void leaves_what_is_no_lock_file_alone(void **state)
+TEST(leaves_what_is_no_lock_file_alone)
 {
 	struct fixture *f = *state;
 	char lock[LOCK_MAX];
@@ -449,7 +447,7 @@ static void leaves_what_is_no_lock_file_alone(void **state)
 	expect_left_alone(f, lock, S_IFLNK);
 }
 
-static void refuses_where_something_listens(void **state)
+TEST(refuses_where_something_listens)
 {
 	struct fixture *f = *state;
 	int fd = bind_raw(f->address.path);
@@ -460,7 +458,7 @@ static void refuses_where_something_listens(void **state)
 	close(fd);
 }
 
-static void refuses_where_another_kind_of_socket_lives(void **state)
+TEST(refuses_where_another_kind_of_socket_lives)
 {
 	struct fixture *f = *state;
 	struct sockaddr_un un = name_of(f->address.path);
@@ -471,7 +469,7 @@ static void refuses_where_another_kind_of_socket_lives(void **state)
 	close(fd);
 }
 
-static void refuses_a_second_of_our_own_at_once(void **state)
+TEST(refuses_a_second_of_our_own_at_once)
 {
 	struct fixture *f = *state;
 	struct listener *first;
@@ -485,7 +483,7 @@ static void refuses_a_second_of_our_own_at_once(void **state)
 	assert_int_equal(open_it(f), 0);
 }
 
-static void full_backlog_is_not_dead(void **state)
+TEST(full_backlog_is_not_dead)
 {
 	struct fixture *f = *state;
 	int server = bind_raw(f->address.path);
@@ -506,7 +504,7 @@ static void full_backlog_is_not_dead(void **state)
 	close(server);
 }
 
-static void replaces_a_dead_socket(void **state)
+TEST(replaces_a_dead_socket)
 {
 	struct fixture *f = *state;
 	char lock[LOCK_MAX];
@@ -521,7 +519,7 @@ static void replaces_a_dead_socket(void **state)
 	close(client);
 }
 
-static void waits_and_then_refuses_while_the_lock_is_held(void **state)
+TEST(waits_and_then_refuses_while_the_lock_is_held)
 {
 	struct fixture *f = *state;
 	char lock[LOCK_MAX];
@@ -537,7 +535,7 @@ static void waits_and_then_refuses_while_the_lock_is_held(void **state)
 	assert_int_equal(open_it(f), 0);
 }
 
-static void does_not_remove_what_took_its_place(void **state)
+TEST(does_not_remove_what_took_its_place)
 {
 	struct fixture *f = *state;
 	int other;
@@ -646,7 +644,7 @@ static void on_accept_racing(void *arg, int fd, const struct peer *peer)
 		close(fd);
 }
 
-static void exactly_one_of_eight_starters_lives(void **state)
+TEST(exactly_one_of_eight_starters_lives)
 {
 	struct fixture *f = *state;
 
@@ -691,7 +689,7 @@ static void churn_child(struct fixture *f, unsigned rounds)
 	_exit(0);
 }
 
-static void path_has_one_holder_however_often_it_changes_hands(void **state)
+TEST(path_has_one_holder_however_often_it_changes_hands)
 {
 	struct fixture *f = *state;
 	pid_t pids[4];
@@ -732,7 +730,7 @@ static void open_to_all(struct fixture *f)
 	assert_int_equal(chmod(f->address.path, 0666), 0);
 }
 
-static void foreign_uid_is_turned_away(void **state)
+TEST(foreign_uid_is_turned_away)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -752,7 +750,7 @@ static void foreign_uid_is_turned_away(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void foreign_uid_cannot_even_connect(void **state)
+TEST(foreign_uid_cannot_even_connect)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -767,7 +765,7 @@ static void foreign_uid_cannot_even_connect(void **state)
 	assert_int_equal(WEXITSTATUS(status), 2);
 }
 
-static void allowed_uid_is_let_in(void **state)
+TEST(allowed_uid_is_let_in)
 {
 	struct fixture *f = *state;
 	const uid_t allowed[] = {12345, NOBODY};
@@ -791,7 +789,7 @@ static void allowed_uid_is_let_in(void **state)
 	assert_int_equal(status, 0);
 }
 
-static void what_another_uid_owns_is_left_alone(void **state)
+TEST(what_another_uid_owns_is_left_alone)
 {
 	struct fixture *f = *state;
 	char lock[LOCK_MAX];
@@ -812,7 +810,7 @@ static void what_another_uid_owns_is_left_alone(void **state)
 	assert_int_equal(n_entries(f->dir), 1);
 }
 
-static void path_without_permission_is_forbidden(void **state)
+TEST(path_without_permission_is_forbidden)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -830,7 +828,7 @@ static void path_without_permission_is_forbidden(void **state)
 	assert_int_equal(n_entries(f->dir), 0);
 }
 
-static void paused_connections_wait_in_the_backlog(void **state)
+TEST(paused_connections_wait_in_the_backlog)
 {
 	struct fixture *f = *state;
 	int client;
@@ -847,7 +845,7 @@ static void paused_connections_wait_in_the_backlog(void **state)
 	close(client);
 }
 
-static void owner_may_close_while_accepting(void **state)
+TEST(owner_may_close_while_accepting)
 {
 	struct fixture *f = *state;
 	int one, two;
@@ -864,7 +862,7 @@ static void owner_may_close_while_accepting(void **state)
 	close(two);
 }
 
-static void a_rush_is_taken_whole(void **state)
+TEST(a_rush_is_taken_whole)
 {
 	struct fixture *f = *state;
 	enum { RUSH = 500 };
@@ -910,7 +908,6 @@ static void set_nofile(rlim_t n)
 /* Several retries have passed by now: give descriptors back. */
 static void end_shortage(void *arg)
 {
-	(void)arg;
 	set_nofile(512);
 }
 
@@ -944,7 +941,7 @@ static void starve_child(struct fixture *f)
 	_exit(f->n_info == 1 ? 0 : 5);
 }
 
-static void out_of_descriptors_pauses_and_recovers(void **state)
+TEST(out_of_descriptors_pauses_and_recovers)
 {
 	struct fixture *f = *state;
 	pid_t pid = fork_with_loop(f);
@@ -966,7 +963,7 @@ static int connect_tcp(const char *host, uint16_t port)
 	return fd;
 }
 
-static void tcp_tells_its_port_and_sends_at_once(void **state)
+TEST(tcp_tells_its_port_and_sends_at_once)
 {
 	struct fixture *f = *state;
 	const struct address *a;
@@ -992,7 +989,7 @@ static void tcp_tells_its_port_and_sends_at_once(void **state)
 	close(client);
 }
 
-static void tcp_refuses_a_port_in_use(void **state)
+TEST(tcp_refuses_a_port_in_use)
 {
 	struct fixture *f = *state;
 	struct listener *first;
@@ -1007,7 +1004,7 @@ static void tcp_refuses_a_port_in_use(void **state)
 	listener_close(first);
 }
 
-static void tcp_never_leaves_loopback_however_the_address_was_made(void **state)
+TEST(tcp_never_leaves_loopback_however_the_address_was_made)
 {
 	struct fixture *f = *state;
 
@@ -1016,7 +1013,7 @@ static void tcp_never_leaves_loopback_however_the_address_was_made(void **state)
 	assert_non_null(strstr(f->why.text, "refusing to listen on 0.0.0.0"));
 }
 
-static void tcp_over_ipv6(void **state)
+TEST(tcp_over_ipv6)
 {
 	struct fixture *f = *state;
 	struct sockaddr_in6 in = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
@@ -1032,7 +1029,7 @@ static void tcp_over_ipv6(void **state)
 	assert_int_not_equal(listener_address(f->listener)->port, 0);
 }
 
-static void handed_over_socket_is_used_and_its_file_stays(void **state)
+TEST(handed_over_socket_is_used_and_its_file_stays)
 {
 	struct fixture *f = *state;
 	char path[sizeof(f->address.path)];
@@ -1056,7 +1053,7 @@ static void handed_over_socket_is_used_and_its_file_stays(void **state)
 	close(client);
 }
 
-static void handed_over_socket_must_listen_on_loopback(void **state)
+TEST(handed_over_socket_must_listen_on_loopback)
 {
 	struct fixture *f = *state;
 	struct sockaddr_in in = {.sin_family = AF_INET};
@@ -1074,66 +1071,21 @@ static void handed_over_socket_must_listen_on_loopback(void **state)
 	assert_int_equal(fcntl(f->opts.fd, F_GETFD), -1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define DEEP_TEST(name)                                                                            \
-	{                                                                                          \
-		"deep_" #name, name, setup_deep, teardown, NULL                                    \
-	}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(accepts_and_knows_the_peer),
-		TEST(leaves_nothing_behind),
-		TEST(makes_missing_directories_private),
-		TEST(says_which_directory_it_cannot_make),
-		TEST(takes_the_longest_name),
-		TEST(opens_at_a_path_of_the_greatest_length),
-		TEST(socket_is_0600_at_every_moment),
-		TEST(leaves_what_is_no_socket_alone),
-		TEST(leaves_a_symlink_to_a_dead_socket_alone),
-		TEST(leaves_what_is_no_lock_file_alone),
-		TEST(refuses_where_something_listens),
-		TEST(refuses_where_another_kind_of_socket_lives),
-		TEST(refuses_a_second_of_our_own_at_once),
-		TEST(full_backlog_is_not_dead),
-		TEST(replaces_a_dead_socket),
-		TEST(waits_and_then_refuses_while_the_lock_is_held),
-		TEST(does_not_remove_what_took_its_place),
-		TEST(exactly_one_of_eight_starters_lives),
-		TEST(path_has_one_holder_however_often_it_changes_hands),
-		TEST(foreign_uid_is_turned_away),
-		TEST(foreign_uid_cannot_even_connect),
-		TEST(allowed_uid_is_let_in),
-		TEST(what_another_uid_owns_is_left_alone),
-		TEST(path_without_permission_is_forbidden),
-		TEST(paused_connections_wait_in_the_backlog),
-		TEST(owner_may_close_while_accepting),
-		TEST(a_rush_is_taken_whole),
-		TEST(out_of_descriptors_pauses_and_recovers),
-		TEST(tcp_tells_its_port_and_sends_at_once),
-		TEST(tcp_refuses_a_port_in_use),
-		TEST(tcp_never_leaves_loopback_however_the_address_was_made),
-		TEST(tcp_over_ipv6),
-		TEST(handed_over_socket_is_used_and_its_file_stays),
-		TEST(handed_over_socket_must_listen_on_loopback),
-		DEEP_TEST(accepts_and_knows_the_peer),
-		DEEP_TEST(leaves_nothing_behind),
-		DEEP_TEST(makes_missing_directories_private),
-		DEEP_TEST(a_long_path_costs_no_descriptor),
-		DEEP_TEST(socket_is_0600_at_every_moment),
-		DEEP_TEST(leaves_what_is_no_socket_alone),
-		DEEP_TEST(leaves_a_symlink_to_a_dead_socket_alone),
-		DEEP_TEST(leaves_what_is_no_lock_file_alone),
-		DEEP_TEST(refuses_where_something_listens),
-		DEEP_TEST(refuses_where_another_kind_of_socket_lives),
-		DEEP_TEST(refuses_a_second_of_our_own_at_once),
-		DEEP_TEST(full_backlog_is_not_dead),
-		DEEP_TEST(replaces_a_dead_socket),
-		DEEP_TEST(does_not_remove_what_took_its_place),
-		DEEP_TEST(exactly_one_of_eight_starters_lives),
-		DEEP_TEST(path_has_one_holder_however_often_it_changes_hands),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
-}
+/* The same in a folder whose path no socket may have. */
+#define DEEP_TEST(name) REGISTER(deep_##name, name, setup_deep, teardown, A_TEST)
+DEEP_TEST(accepts_and_knows_the_peer);
+DEEP_TEST(leaves_nothing_behind);
+DEEP_TEST(makes_missing_directories_private);
+DEEP_TEST(a_long_path_costs_no_descriptor);
+DEEP_TEST(socket_is_0600_at_every_moment);
+DEEP_TEST(leaves_what_is_no_socket_alone);
+DEEP_TEST(leaves_a_symlink_to_a_dead_socket_alone);
+DEEP_TEST(leaves_what_is_no_lock_file_alone);
+DEEP_TEST(refuses_where_something_listens);
+DEEP_TEST(refuses_where_another_kind_of_socket_lives);
+DEEP_TEST(refuses_a_second_of_our_own_at_once);
+DEEP_TEST(full_backlog_is_not_dead);
+DEEP_TEST(replaces_a_dead_socket);
+DEEP_TEST(does_not_remove_what_took_its_place);
+DEEP_TEST(exactly_one_of_eight_starters_lives);
+DEEP_TEST(path_has_one_holder_however_often_it_changes_hands);

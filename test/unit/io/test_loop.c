@@ -1,10 +1,6 @@
 /* How long the loop is held is counted, by whatever holds it. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "base/clock.h"
 #include "base/metric.h"
@@ -33,13 +29,12 @@ static void assert_held(const struct loop *l, uint64_t n)
 	assert_true(h->sum >= n * (HELD_MS - 1) * UINT64_C(1000000));
 }
 
-static void what_holds_it_is_counted(void **state)
+TEST(what_holds_it_is_counted)
 {
 	struct loop *l;
 	struct timer *timer;
 	struct wake *wake;
 
-	(void)state;
 	assert_int_equal(loop_new(&l), 0);
 	assert_null(loop_held(l));
 	loop_measure(l);
@@ -56,11 +51,4 @@ static void what_holds_it_is_counted(void **state)
 	timer_free(timer);
 	wake_free(wake);
 	loop_free(l);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(what_holds_it_is_counted)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

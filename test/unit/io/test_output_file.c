@@ -44,6 +44,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 /* What stands at an offset, so that every byte can be told to be the right one. */
 static char byte_at(int64_t offset)
 {
@@ -83,7 +85,7 @@ static void reopen(struct fixture *f)
 	assert_int_equal(output_file_open(f->path, MAX, &f->file), 0);
 }
 
-static void bytes_come_back_by_offset(void **state)
+TEST(bytes_come_back_by_offset)
 {
 	struct fixture *f = *state;
 
@@ -106,7 +108,7 @@ static int64_t size_of(const char *path)
 	return st.st_size;
 }
 
-static void two_files_hold_the_newest(void **state)
+TEST(two_files_hold_the_newest)
 {
 	struct fixture *f = *state;
 
@@ -120,7 +122,7 @@ static void two_files_hold_the_newest(void **state)
 	expect_range(f, -900, 900, 3950, 900);
 }
 
-static void one_write_may_fill_many_files(void **state)
+TEST(one_write_may_fill_many_files)
 {
 	struct fixture *f = *state;
 
@@ -133,7 +135,7 @@ static void one_write_may_fill_many_files(void **state)
 	expect_range(f, 0, 16384, 7000, 1001);
 }
 
-static void offsets_go_on_after_reopening(void **state)
+TEST(offsets_go_on_after_reopening)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +146,7 @@ static void offsets_go_on_after_reopening(void **state)
 	expect_range(f, 0, 16384, 2000, 1400);
 }
 
-static void what_is_elsewhere_is_skipped(void **state)
+TEST(what_is_elsewhere_is_skipped)
 {
 	struct fixture *f = *state;
 
@@ -160,7 +162,7 @@ static void what_is_elsewhere_is_skipped(void **state)
 	expect_range(f, 5050, 8000, 5050, 50);
 }
 
-static void rotation_cut_off_by_a_crash_loses_nothing(void **state)
+TEST(rotation_cut_off_by_a_crash_loses_nothing)
 {
 	struct fixture *f = *state;
 
@@ -175,7 +177,7 @@ static void rotation_cut_off_by_a_crash_loses_nothing(void **state)
 	expect_range(f, 0, 16384, 1000, 600);
 }
 
-static void torn_first_line_is_begun_anew(void **state)
+TEST(torn_first_line_is_begun_anew)
 {
 	struct fixture *f = *state;
 
@@ -186,7 +188,7 @@ static void torn_first_line_is_begun_anew(void **state)
 	expect_range(f, 0, 16384, 0, 1000);
 }
 
-static void file_of_another_kind_is_not_read(void **state)
+TEST(file_of_another_kind_is_not_read)
 {
 	struct fixture *f = *state;
 	struct output_range range;
@@ -203,7 +205,7 @@ static void file_of_another_kind_is_not_read(void **state)
 	assert_int_equal(output_file_remove(f->path), 0);
 }
 
-static void nobody_else_may_read_it(void **state)
+TEST(nobody_else_may_read_it)
 {
 	struct fixture *f = *state;
 	mode_t before = umask(0);
@@ -227,7 +229,7 @@ static void limit_files_to(rlim_t size)
 }
 
 /* A limit on files fails as a full disk does: after some of the bytes. */
-static void what_does_not_fit_is_counted_and_told_once(void **state)
+TEST(what_does_not_fit_is_counted_and_told_once)
 {
 	struct fixture *f = *state;
 	int first, second;
@@ -247,7 +249,7 @@ static void what_does_not_fit_is_counted_and_told_once(void **state)
 	expect_range(f, 0, 1000, 0, 400);
 }
 
-static void failed_rotation_keeps_what_is_there(void **state)
+TEST(failed_rotation_keeps_what_is_there)
 {
 	struct fixture *f = *state;
 	int r;
@@ -300,7 +302,7 @@ static void *follow(void *arg)
 	return NULL;
 }
 
-static void another_thread_reads_while_it_is_written(void **state)
+TEST(another_thread_reads_while_it_is_written)
 {
 	struct fixture *f = *state;
 	struct reader r = {.path = f->path};
@@ -314,26 +316,4 @@ static void another_thread_reads_while_it_is_written(void **state)
 	assert_false(r.wrong);
 	assert_int_equal(r.end, output_file_end(f->file));
 	assert_true(r.n_reads > 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(bytes_come_back_by_offset),
-		TEST(two_files_hold_the_newest),
-		TEST(one_write_may_fill_many_files),
-		TEST(offsets_go_on_after_reopening),
-		TEST(what_is_elsewhere_is_skipped),
-		TEST(rotation_cut_off_by_a_crash_loses_nothing),
-		TEST(torn_first_line_is_begun_anew),
-		TEST(file_of_another_kind_is_not_read),
-		TEST(nobody_else_may_read_it),
-		TEST(what_does_not_fit_is_counted_and_told_once),
-		TEST(failed_rotation_keeps_what_is_there),
-		TEST(another_thread_reads_while_it_is_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

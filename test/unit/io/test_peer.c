@@ -1,17 +1,12 @@
 /* Who is at the other end: real connections over loopback, and what the kernel says of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -86,11 +81,10 @@ static void part(struct pair *p)
 	}
 }
 
-static void a_peer_on_loopback_is_known(void **state)
+TEST(a_peer_on_loopback_is_known)
 {
 	struct pair p;
 
-	(void)state;
 	meet(&p);
 	assert_true(is_known(&p));
 	assert_true(p.peer.known);
@@ -101,11 +95,10 @@ static void a_peer_on_loopback_is_known(void **state)
 	part(&p);
 }
 
-static void so_is_one_over_ipv6(void **state)
+TEST(so_is_one_over_ipv6)
 {
 	struct pair p;
 
-	(void)state;
 	if (!listen_at(&p, AF_INET6)) {
 		part(&p);
 		skip();
@@ -117,14 +110,13 @@ static void so_is_one_over_ipv6(void **state)
 	part(&p);
 }
 
-static void so_is_one_that_writes_ipv4_as_ipv6(void **state)
+TEST(so_is_one_that_writes_ipv4_as_ipv6)
 {
 	struct sockaddr_storage name = {.ss_family = AF_INET6};
 	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&name;
 	struct pair p;
 	int six = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)state;
 	if (six < 0)
 		skip();
 	close(six);
@@ -138,11 +130,10 @@ static void so_is_one_that_writes_ipv4_as_ipv6(void **state)
 	part(&p);
 }
 
-static void one_that_has_stopped_sending_is_known(void **state)
+TEST(one_that_has_stopped_sending_is_known)
 {
 	struct pair p;
 
-	(void)state;
 	meet(&p);
 	assert_int_equal(send(p.client, "x", 1, MSG_NOSIGNAL), 1);
 	assert_int_equal(shutdown(p.client, SHUT_WR), 0);
@@ -152,12 +143,11 @@ static void one_that_has_stopped_sending_is_known(void **state)
 }
 
 /* Its bytes can still be read, and its row says root. */
-static void one_that_has_closed_is_nobody(void **state)
+TEST(one_that_has_closed_is_nobody)
 {
 	struct pair p;
 	char c;
 
-	(void)state;
 	meet(&p);
 	assert_int_equal(send(p.client, "x", 1, MSG_NOSIGNAL), 1);
 	close(p.client);
@@ -169,13 +159,12 @@ static void one_that_has_closed_is_nobody(void **state)
 	part(&p);
 }
 
-static void one_that_has_reset_is_nobody(void **state)
+TEST(one_that_has_reset_is_nobody)
 {
 	const struct linger now = {.l_onoff = 1};
 	const socklen_t size = sizeof(struct sockaddr_in);
 	struct pair p;
 
-	(void)state;
 	/* The next one at the same port is not the one that we have. Another program may take the
 	 * port in between. */
 	for (int tries = 0; tries < 100; tries++) {
@@ -194,23 +183,21 @@ static void one_that_has_reset_is_nobody(void **state)
 }
 
 /* What listens at the port that a peer had is no peer. */
-static void who_listens_is_nobody(void **state)
+TEST(who_listens_is_nobody)
 {
 	struct pair p;
 
-	(void)state;
 	meet(&p);
 	p.their = p.our;
 	assert_false(is_known(&p));
 	part(&p);
 }
 
-static void the_uid_is_that_of_who_made_the_socket(void **state)
+TEST(the_uid_is_that_of_who_made_the_socket)
 {
 	struct pair p;
 	pid_t child;
 
-	(void)state;
 	if (getuid() != 0)
 		skip();
 	assert_true(listen_at(&p, AF_INET));
@@ -242,14 +229,13 @@ static bool among(pid_t pid, const pid_t *pids, unsigned n)
 	return false;
 }
 
-static void all_processes_that_hold_it_are_found(void **state)
+TEST(all_processes_that_hold_it_are_found)
 {
 	pid_t pids[8], child;
 	struct pair p;
 	unsigned n;
 	int hold[2];
 
-	(void)state;
 	meet(&p);
 	assert_true(is_known(&p));
 	n = peer_pids(&p.peer, pids, 8);
@@ -275,13 +261,12 @@ static void all_processes_that_hold_it_are_found(void **state)
 	part(&p);
 }
 
-static void of_a_unix_socket_it_is_who_connected(void **state)
+TEST(of_a_unix_socket_it_is_who_connected)
 {
 	struct peer peer;
 	pid_t pid = 0;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
 	assert_true(peer_of_unix(fds[0], &peer));
 	assert_true(peer.known && peer.local);
@@ -294,22 +279,4 @@ static void of_a_unix_socket_it_is_who_connected(void **state)
 	assert_int_equal(peer_pids(&peer, &pid, 1), 0);
 	close(fds[0]);
 	close(fds[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_peer_on_loopback_is_known),
-		cmocka_unit_test(so_is_one_over_ipv6),
-		cmocka_unit_test(so_is_one_that_writes_ipv4_as_ipv6),
-		cmocka_unit_test(one_that_has_stopped_sending_is_known),
-		cmocka_unit_test(one_that_has_closed_is_nobody),
-		cmocka_unit_test(one_that_has_reset_is_nobody),
-		cmocka_unit_test(who_listens_is_nobody),
-		cmocka_unit_test(the_uid_is_that_of_who_made_the_socket),
-		cmocka_unit_test(all_processes_that_hold_it_are_found),
-		cmocka_unit_test(of_a_unix_socket_it_is_who_connected),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,13 +18,11 @@ static unsigned n_ended;
 
 static void on_end(void *arg)
 {
-	(void)arg;
 	n_ended++;
 }
 
 static int set_up(void **state)
 {
-	(void)state;
 	n_ended = 0;
 	assert_int_equal(loop_new(&loop), 0);
 	assert_int_equal(pipe2(to, O_CLOEXEC), 0);
@@ -42,7 +40,6 @@ static void shut(int *at)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	pipes_free(pipes);
 	loop_free(loop);
 	shut(&fd);
@@ -52,6 +49,8 @@ static int tear_down(void **state)
 	}
 	return 0;
 }
+
+FIXTURE(set_up, tear_down);
 
 static size_t take(int at, char *out, size_t size)
 {
@@ -69,11 +68,10 @@ static void wait_for(int at)
 		loop_turn(loop, 1000);
 }
 
-static void bytes_pass_both_ways(void **state)
+TEST(bytes_pass_both_ways)
 {
 	char got[16];
 
-	(void)state;
 	assert_int_equal(write(to[1], "in", 2), 2);
 	wait_for(fd);
 	assert_int_equal(take(fd, got, sizeof(got)), 2);
@@ -84,14 +82,13 @@ static void bytes_pass_both_ways(void **state)
 	assert_memory_equal(got, "out", 3);
 }
 
-static void a_reader_that_waits_holds_the_writer(void **state)
+TEST(a_reader_that_waits_holds_the_writer)
 {
 	static char block[4096];
 	size_t sent = 0;
 	size_t got = 0;
 	int idle = 0;
 
-	(void)state;
 	(void)fcntl(fd, F_SETFL, O_NONBLOCK);
 	/* Nobody reads: after what pipe, buffer and socket hold, nothing more is taken. */
 	while (idle < 3) {
@@ -109,11 +106,10 @@ static void a_reader_that_waits_holds_the_writer(void **state)
 	assert_int_equal(got, sent);
 }
 
-static void the_end_of_input_is_passed_on(void **state)
+TEST(the_end_of_input_is_passed_on)
 {
 	char got[16];
 
-	(void)state;
 	assert_int_equal(write(to[1], "last", 4), 4);
 	shut(&to[1]);
 	wait_for(fd);
@@ -130,9 +126,8 @@ static void the_end_of_input_is_passed_on(void **state)
 }
 
 /* A pipe without a reader would send SIGPIPE, which would end this program. */
-static void nobody_reads(void **state)
+TEST(nobody_reads)
 {
-	(void)state;
 	shut(&from[0]);
 	assert_int_equal(send(fd, "lost", 4, 0), 4);
 	while (n_ended == 0)
@@ -140,9 +135,8 @@ static void nobody_reads(void **state)
 	assert_int_equal(n_ended, 1);
 }
 
-static void the_descriptors_are_set_back(void **state)
+TEST(the_descriptors_are_set_back)
 {
-	(void)state;
 	assert_true(fcntl(to[0], F_GETFL) & O_NONBLOCK);
 	pipes_free(pipes);
 	pipes = NULL;
@@ -151,14 +145,13 @@ static void the_descriptors_are_set_back(void **state)
 }
 
 /* They cannot be polled. */
-static void files_and_nothing_do_as_well(void **state)
+TEST(files_and_nothing_do_as_well)
 {
 	char path[] = "/tmp/koine-pipes-XXXXXX";
 	int file = mkstemp(path);
 	int none = open("/dev/null", O_RDWR | O_CLOEXEC);
 	char got[16];
 
-	(void)state;
 	unlink(path);
 	pipes_free(pipes);
 	shut(&fd);
@@ -175,16 +168,4 @@ static void files_and_nothing_do_as_well(void **state)
 		loop_turn(loop, 1000);
 	close(file);
 	close(none);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(bytes_pass_both_ways),          TEST(a_reader_that_waits_holds_the_writer),
-		TEST(the_end_of_input_is_passed_on), TEST(nobody_reads),
-		TEST(the_descriptors_are_set_back),  TEST(files_and_nothing_do_as_well),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

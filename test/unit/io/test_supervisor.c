@@ -67,6 +67,8 @@ static int world_teardown(void **state)
 	return 0;
 }
 
+FIXTURE(world_setup, world_teardown);
+
 static void keep(char *to, size_t *n, const char *data, size_t len)
 {
 	assert_true(*n + len < 4096);
@@ -96,8 +98,6 @@ static bool sweeps(void *arg, int status, int signal)
 {
 	struct world *w = arg;
 
-	(void)status;
-	(void)signal;
 	w->n_ended++;
 	return w->wants_sweeps;
 }
@@ -178,7 +178,7 @@ static void nobody_is_left(struct world *w)
 
 /* ---- how it starts ---- */
 
-static void has_its_input_its_folder_and_its_environment(void **state)
+TEST(has_its_input_its_folder_and_its_environment)
 {
 	struct world *w = *state;
 	const char *const argv[] = {"sh", "-c", "cat; pwd; echo $A,$KOINE_MARK >&2; exit 3", NULL};
@@ -200,7 +200,7 @@ static void has_its_input_its_folder_and_its_environment(void **state)
 	assert_string_equal(w->err, expected);
 }
 
-static void leads_a_group_of_its_own(void **state)
+TEST(leads_a_group_of_its_own)
 {
 	struct world *w = *state;
 	pid_t pid;
@@ -211,7 +211,7 @@ static void leads_a_group_of_its_own(void **state)
 	assert_true(tree_signal(w->mark, false, 0) >= 1);
 }
 
-static void a_program_that_is_not_there(void **state)
+TEST(a_program_that_is_not_there)
 {
 	struct world *w = *state;
 	const char *const argv[] = {"no-such-program-anywhere", NULL};
@@ -223,7 +223,7 @@ static void a_program_that_is_not_there(void **state)
 	assert_int_equal(w->n_exits, 0);
 }
 
-static void a_folder_that_is_not_there(void **state)
+TEST(a_folder_that_is_not_there)
 {
 	struct world *w = *state;
 	const char *const argv[] = {"true", NULL};
@@ -237,7 +237,7 @@ static void a_folder_that_is_not_there(void **state)
 	assert_int_equal(w->n_exits, 0);
 }
 
-static void nothing_starts_without_a_mark(void **state)
+TEST(nothing_starts_without_a_mark)
 {
 	struct world *w = *state;
 	const char *const argv[] = {"true", NULL};
@@ -247,7 +247,7 @@ static void nothing_starts_without_a_mark(void **state)
 	assert_null(w->program);
 }
 
-static void callbacks_may_be_missing(void **state)
+TEST(callbacks_may_be_missing)
 {
 	struct world *w = *state;
 	const char *const argv[] = {"echo", "unheard", NULL};
@@ -257,7 +257,7 @@ static void callbacks_may_be_missing(void **state)
 	nobody_is_left(w);
 }
 
-static void reading_can_wait(void **state)
+TEST(reading_can_wait)
 {
 	struct world *w = *state;
 
@@ -279,7 +279,7 @@ static const char stubborn[] = "trap '' TERM INT HUP; sleep 60 & "
 			       "env -i setsid sleep 62 & "
 			       "echo up; while :; do sleep 60; done";
 
-static void ended_leaves_nobody(void **state)
+TEST(ended_leaves_nobody)
 {
 	struct world *w = *state;
 
@@ -292,7 +292,7 @@ static void ended_leaves_nobody(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
-static void ended_is_asked_first(void **state)
+TEST(ended_is_asked_first)
 {
 	struct world *w = *state;
 
@@ -306,7 +306,7 @@ static void ended_is_asked_first(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void a_sooner_end_counts(void **state)
+TEST(a_sooner_end_counts)
 {
 	struct world *w = *state;
 
@@ -321,7 +321,7 @@ static void a_sooner_end_counts(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void without_any_time_it_is_killed(void **state)
+TEST(without_any_time_it_is_killed)
 {
 	struct world *w = *state;
 
@@ -332,7 +332,7 @@ static void without_any_time_it_is_killed(void **state)
 	assert_false(has_printed(w, "heard"));
 }
 
-static void interrupted_ends_as_it_likes(void **state)
+TEST(interrupted_ends_as_it_likes)
 {
 	struct world *w = *state;
 
@@ -347,7 +347,7 @@ static void interrupted_ends_as_it_likes(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void after_an_interrupt_all_of_it_is_asked(void **state)
+TEST(after_an_interrupt_all_of_it_is_asked)
 {
 	struct world *w = *state;
 
@@ -365,7 +365,7 @@ static void after_an_interrupt_all_of_it_is_asked(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void an_interrupt_ends_with_a_kill(void **state)
+TEST(an_interrupt_ends_with_a_kill)
 {
 	struct world *w = *state;
 
@@ -377,7 +377,7 @@ static void an_interrupt_ends_with_a_kill(void **state)
 	assert_int_equal(tree_signal_below(0), 0);
 }
 
-static void an_end_after_the_end_is_nothing(void **state)
+TEST(an_end_after_the_end_is_nothing)
 {
 	struct world *w = *state;
 
@@ -404,7 +404,7 @@ static void start_leaver(struct world *w)
 	assert_int_equal(w->status, 7);
 }
 
-static void what_it_leaves_behind_goes_on(void **state)
+TEST(what_it_leaves_behind_goes_on)
 {
 	struct world *w = *state;
 
@@ -416,7 +416,7 @@ static void what_it_leaves_behind_goes_on(void **state)
 	assert_int_equal(tree_signal(w->mark, false, 0), 1);
 }
 
-static void what_it_leaves_behind_is_swept_if_wanted(void **state)
+TEST(what_it_leaves_behind_is_swept_if_wanted)
 {
 	struct world *w = *state;
 
@@ -442,7 +442,6 @@ static void one_of_many_prints(void *arg, bool is_stderr, const char *data, size
 {
 	struct many *m = arg;
 
-	(void)is_stderr;
 	m->n_up += memmem(data, len, "up", 2) != NULL;
 }
 
@@ -450,8 +449,6 @@ static bool one_of_many_ended(void *arg, int status, int signal)
 {
 	struct many *m = arg;
 
-	(void)status;
-	(void)signal;
 	m->n_ended++;
 	return false;
 }
@@ -460,8 +457,6 @@ static void one_of_many_exited(void *arg, int status, int signal)
 {
 	struct many *m = arg;
 
-	(void)status;
-	(void)signal;
 	m->n_exits++;
 }
 
@@ -493,7 +488,7 @@ static void free_many(struct many *m)
 
 /* However many they are, /proc is read a few times: while one search is under way, the others
  * gather for the next. */
-static void those_that_end_together_are_looked_for_together(void **state)
+TEST(those_that_end_together_are_looked_for_together)
 {
 	struct world *w = *state;
 	static struct many m;
@@ -516,7 +511,7 @@ static void those_that_end_together_are_looked_for_together(void **state)
 	free_many(&m);
 }
 
-static void those_that_are_killed_together_are_looked_for_together(void **state)
+TEST(those_that_are_killed_together_are_looked_for_together)
 {
 	struct world *w = *state;
 	static struct many m;
@@ -535,7 +530,7 @@ static void those_that_are_killed_together_are_looked_for_together(void **state)
 }
 
 /* A program in a group of its own is killed with the group, also what a search cannot find. */
-static void its_cgroup_is_killed(void **state)
+TEST(its_cgroup_is_killed)
 {
 	struct world *w = *state;
 	struct cgroup *g;
@@ -571,7 +566,7 @@ static void begin_held(struct world *w, const char *script)
 	assert_int_equal(supervised_pid(w->program), 0);
 }
 
-static void an_end_before_the_start_comes_after_it(void **state)
+TEST(an_end_before_the_start_comes_after_it)
 {
 	struct world *w = *state;
 
@@ -587,7 +582,7 @@ static void an_end_before_the_start_comes_after_it(void **state)
 	assert_int_equal(w->n_left, 0);
 }
 
-static void an_interrupt_before_the_start_comes_after_it(void **state)
+TEST(an_interrupt_before_the_start_comes_after_it)
 {
 	struct world *w = *state;
 
@@ -599,7 +594,7 @@ static void an_interrupt_before_the_start_comes_after_it(void **state)
 	assert_int_equal(w->signal, SIGINT);
 }
 
-static void freed_before_the_start_it_is_killed_after_it(void **state)
+TEST(freed_before_the_start_it_is_killed_after_it)
 {
 	struct world *w = *state;
 
@@ -613,7 +608,7 @@ static void freed_before_the_start_it_is_killed_after_it(void **state)
 
 /* ---- freed ---- */
 
-static void freed_while_it_runs(void **state)
+TEST(freed_while_it_runs)
 {
 	struct world *w = *state;
 
@@ -624,7 +619,7 @@ static void freed_while_it_runs(void **state)
 	assert_int_equal(w->n_ended, 0);
 }
 
-static void freed_while_it_is_told_to_end(void **state)
+TEST(freed_while_it_is_told_to_end)
 {
 	struct world *w = *state;
 
@@ -635,7 +630,7 @@ static void freed_while_it_is_told_to_end(void **state)
 	assert_int_equal(w->n_exits, 0);
 }
 
-static void freed_when_it_has_ended(void **state)
+TEST(freed_when_it_has_ended)
 {
 	struct world *w = *state;
 
@@ -647,7 +642,7 @@ static void freed_when_it_has_ended(void **state)
 	nobody_is_left(w);
 }
 
-static void freed_when_it_prints(void **state)
+TEST(freed_when_it_prints)
 {
 	struct world *w = *state;
 
@@ -659,43 +654,10 @@ static void freed_when_it_prints(void **state)
 	assert_int_equal(w->n_exits, 0);
 }
 
-#define T(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		T(has_its_input_its_folder_and_its_environment),
-		T(leads_a_group_of_its_own),
-		T(a_program_that_is_not_there),
-		T(a_folder_that_is_not_there),
-		T(nothing_starts_without_a_mark),
-		T(callbacks_may_be_missing),
-		T(reading_can_wait),
-		T(ended_leaves_nobody),
-		T(ended_is_asked_first),
-		T(a_sooner_end_counts),
-		T(without_any_time_it_is_killed),
-		T(interrupted_ends_as_it_likes),
-		T(after_an_interrupt_all_of_it_is_asked),
-		T(an_interrupt_ends_with_a_kill),
-		T(an_end_after_the_end_is_nothing),
-		T(what_it_leaves_behind_goes_on),
-		T(what_it_leaves_behind_is_swept_if_wanted),
-		T(those_that_end_together_are_looked_for_together),
-		T(those_that_are_killed_together_are_looked_for_together),
-		T(its_cgroup_is_killed),
-		T(an_end_before_the_start_comes_after_it),
-		T(an_interrupt_before_the_start_comes_after_it),
-		T(freed_before_the_start_it_is_killed_after_it),
-		T(freed_while_it_runs),
-		T(freed_while_it_is_told_to_end),
-		T(freed_when_it_has_ended),
-		T(freed_when_it_prints),
-	};
-
-	int n_failed = cmocka_run_group_tests_name("programs", tests, NULL, NULL);
+	int n_failed = run_all_tests("programs");
 
 	aside = true;
-	return n_failed +
-	       cmocka_run_group_tests_name("programs beside the loop", tests, NULL, NULL);
+	return n_failed + run_all_tests("programs beside the loop");
 }

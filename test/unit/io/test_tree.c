@@ -210,6 +210,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static int start(struct fixture *f, const char *const *argv, const char *mark)
 {
 	char variable[TREE_MARK_MAX + 32];
@@ -280,7 +282,7 @@ static void expect_found(struct fixture *f, const char *what)
 	expect_gone(f, pid);
 }
 
-static void daemon_that_ignores_signals_is_found(void **state)
+TEST(daemon_that_ignores_signals_is_found)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -295,27 +297,27 @@ static void daemon_that_ignores_signals_is_found(void **state)
 	assert_int_equal(tree_signal(f->mark, false, 0), 0);
 }
 
-static void daemon_without_environment_is_found(void **state)
+TEST(daemon_without_environment_is_found)
 {
 	expect_found(*state, "bare daemon");
 }
 
-static void daemon_without_the_limit_is_found(void **state)
+TEST(daemon_without_the_limit_is_found)
 {
 	expect_found(*state, "unlimited daemon");
 }
 
-static void child_without_any_mark_is_found_by_its_parent(void **state)
+TEST(child_without_any_mark_is_found_by_its_parent)
 {
 	expect_found(*state, "hidden child");
 }
 
-static void process_without_its_first_thread_is_found(void **state)
+TEST(process_without_its_first_thread_is_found)
 {
 	expect_found(*state, "headless");
 }
 
-static void process_that_changes_its_number_is_found(void **state)
+TEST(process_that_changes_its_number_is_found)
 {
 	struct fixture *f = *state;
 
@@ -326,7 +328,7 @@ static void process_that_changes_its_number_is_found(void **state)
 		loop_run(f->loop);
 }
 
-static void hidden_daemon_is_still_below_us(void **state)
+TEST(hidden_daemon_is_still_below_us)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -339,7 +341,7 @@ static void hidden_daemon_is_still_below_us(void **state)
 	expect_gone(f, pid);
 }
 
-static void zombies_do_not_count(void **state)
+TEST(zombies_do_not_count)
 {
 	struct fixture *f = *state;
 
@@ -352,7 +354,7 @@ static void zombies_do_not_count(void **state)
 	assert_int_equal(f->signal, SIGKILL);
 }
 
-static void marks_of_others_are_left_alone(void **state)
+TEST(marks_of_others_are_left_alone)
 {
 	struct fixture *f = *state;
 	char other[TREE_MARK_MAX], shorter[TREE_MARK_MAX];
@@ -374,7 +376,7 @@ static void marks_of_others_are_left_alone(void **state)
 }
 
 /* Each by its own mark, and a process that carries one below a process that carries another. */
-static void many_marks_take_the_looks_of_one(void **state)
+TEST(many_marks_take_the_looks_of_one)
 {
 	struct fixture *f = *state;
 	char others[3][TREE_MARK_MAX];
@@ -408,7 +410,7 @@ static void many_marks_take_the_looks_of_one(void **state)
 }
 
 /* They have got it by another way. */
-static void a_group_that_was_told_is_not_told_again(void **state)
+TEST(a_group_that_was_told_is_not_told_again)
 {
 	struct fixture *f = *state;
 	struct tree_wish wish = {.mark = f->mark};
@@ -424,7 +426,7 @@ static void a_group_that_was_told_is_not_told_again(void **state)
 	assert_int_equal(f->signal, SIGTERM);
 }
 
-static void who_kills_a_mark_spares_itself(void **state)
+TEST(who_kills_a_mark_spares_itself)
 {
 	struct fixture *f = *state;
 
@@ -433,7 +435,7 @@ static void who_kills_a_mark_spares_itself(void **state)
 	assert_int_equal(f->status, 7);
 }
 
-static void marks_are_never_the_same(void **state)
+TEST(marks_are_never_the_same)
 {
 	char a[TREE_MARK_MAX], b[TREE_MARK_MAX], owner[64];
 
@@ -492,7 +494,7 @@ static pid_t start_and_die(const char *what, const char *mark, bool die_with_us)
 	return (pid_t)atoi(text);
 }
 
-static void child_dies_with_us(void **state)
+TEST(child_dies_with_us)
 {
 	struct fixture *f = *state;
 	pid_t pid = start_and_die("stay", f->mark, true);
@@ -502,7 +504,7 @@ static void child_dies_with_us(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
 }
 
-static void otherwise_it_lives_on(void **state)
+TEST(otherwise_it_lives_on)
 {
 	struct fixture *f = *state;
 	pid_t pid = start_and_die("stay", f->mark, false);
@@ -514,7 +516,7 @@ static void otherwise_it_lives_on(void **state)
 }
 
 /* After a crash: nobody's children any more, and not below us. */
-static void orphans_of_an_earlier_life_are_found_anywhere(void **state)
+TEST(orphans_of_an_earlier_life_are_found_anywhere)
 {
 	struct fixture *f = *state;
 	char owner[TREE_OWNER_MAX], mark[TREE_MARK_MAX];
@@ -533,7 +535,7 @@ static void orphans_of_an_earlier_life_are_found_anywhere(void **state)
 	expect_gone(f, stubborn);
 }
 
-static void there_is_one_keeper(void **state)
+TEST(there_is_one_keeper)
 {
 	struct fixture *f = *state;
 	struct tree_keeper *second;
@@ -545,7 +547,7 @@ static void there_is_one_keeper(void **state)
 }
 
 /* Many orphans beside many children of ours: each child has its own exit code, nobody is left. */
-static void strangers_are_reaped_and_nobody_is_robbed(void **state)
+TEST(strangers_are_reaped_and_nobody_is_robbed)
 {
 	enum { N = 150 };
 	struct fixture *f = *state, *all = calloc(N, sizeof(*all));
@@ -589,7 +591,7 @@ static void *start_some(void *arg)
 	return NULL;
 }
 
-static void other_threads_are_not_robbed(void **state)
+TEST(other_threads_are_not_robbed)
 {
 	struct fixture *f = *state;
 	unsigned n_wrong[3] = {40, 40, 40};
@@ -606,7 +608,7 @@ static void other_threads_are_not_robbed(void **state)
 		loop_run(f->loop);
 }
 
-static void beginning_of_a_process_is_its_own(void **state)
+TEST(beginning_of_a_process_is_its_own)
 {
 	struct fixture *f = *state;
 	long long began;
@@ -623,34 +625,9 @@ static void beginning_of_a_process_is_its_own(void **state)
 	assert_int_equal(child_started(f->child), began);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		TEST(daemon_that_ignores_signals_is_found),
-		TEST(daemon_without_environment_is_found),
-		TEST(daemon_without_the_limit_is_found),
-		TEST(child_without_any_mark_is_found_by_its_parent),
-		TEST(process_without_its_first_thread_is_found),
-		TEST(process_that_changes_its_number_is_found),
-		TEST(hidden_daemon_is_still_below_us),
-		TEST(zombies_do_not_count),
-		TEST(marks_of_others_are_left_alone),
-		TEST(many_marks_take_the_looks_of_one),
-		TEST(a_group_that_was_told_is_not_told_again),
-		TEST(who_kills_a_mark_spares_itself),
-		TEST(marks_are_never_the_same),
-		TEST(child_dies_with_us),
-		TEST(otherwise_it_lives_on),
-		TEST(orphans_of_an_earlier_life_are_found_anywhere),
-		TEST(there_is_one_keeper),
-		TEST(strangers_are_reaped_and_nobody_is_robbed),
-		TEST(other_threads_are_not_robbed),
-		TEST(beginning_of_a_process_is_its_own),
-	};
-
 	if (argc > 1)
 		return runaway(argv[1]);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests("tests");
 }

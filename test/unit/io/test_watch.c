@@ -1,15 +1,9 @@
 /* Watches: what happens in a real folder is told, at any depth. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -55,7 +49,6 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 
 static bool skip_git(void *arg, const char *name)
 {
-	(void)arg;
 	return strcmp(name, ".git") == 0;
 }
 
@@ -84,6 +77,8 @@ static int teardown(void **state)
 	free(f);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 /* A name in the root, or beside it with "../". */
 static const char *at(struct fixture *f, const char *name)
@@ -156,7 +151,7 @@ static bool was_seen(struct fixture *f, const char *line)
 	return strstr(f->seen.data, line) != NULL;
 }
 
-static void files_are_created_modified_and_deleted(void **state)
+TEST(files_are_created_modified_and_deleted)
 {
 	struct fixture *f = *state;
 
@@ -167,7 +162,7 @@ static void files_are_created_modified_and_deleted(void **state)
 	expect_seen(f, "+a\n*a\n-a\n");
 }
 
-static void what_was_there_is_no_news(void **state)
+TEST(what_was_there_is_no_news)
 {
 	struct fixture *f = *state;
 
@@ -179,7 +174,7 @@ static void what_was_there_is_no_news(void **state)
 	expect_seen(f, "*sub/old\n");
 }
 
-static void any_depth_is_seen(void **state)
+TEST(any_depth_is_seen)
 {
 	struct fixture *f = *state;
 	char path[200] = "d";
@@ -196,7 +191,7 @@ static void any_depth_is_seen(void **state)
 	assert_true(was_seen(f, "/d/leaf\n"));
 }
 
-static void files_put_into_a_new_folder_at_once_are_told(void **state)
+TEST(files_put_into_a_new_folder_at_once_are_told)
 {
 	struct fixture *f = *state;
 
@@ -210,7 +205,7 @@ static void files_put_into_a_new_folder_at_once_are_told(void **state)
 	expect_seen(f, "*a/b/file\n");
 }
 
-static void deleted_folders_can_come_back(void **state)
+TEST(deleted_folders_can_come_back)
 {
 	struct fixture *f = *state;
 
@@ -226,7 +221,7 @@ static void deleted_folders_can_come_back(void **state)
 	}
 }
 
-static void moves_are_delete_and_create(void **state)
+TEST(moves_are_delete_and_create)
 {
 	struct fixture *f = *state;
 
@@ -240,7 +235,7 @@ static void moves_are_delete_and_create(void **state)
 	expect_seen(f, "+in\n-out\n-from\n+to\n");
 }
 
-static void moved_folder_is_known_by_its_new_name(void **state)
+TEST(moved_folder_is_known_by_its_new_name)
 {
 	struct fixture *f = *state;
 
@@ -253,7 +248,7 @@ static void moved_folder_is_known_by_its_new_name(void **state)
 	expect_seen(f, "+z/b/x\n");
 }
 
-static void folder_moved_into_a_new_one_is_known_by_its_new_name(void **state)
+TEST(folder_moved_into_a_new_one_is_known_by_its_new_name)
 {
 	struct fixture *f = *state;
 
@@ -269,7 +264,7 @@ static void folder_moved_into_a_new_one_is_known_by_its_new_name(void **state)
 	expect_seen(f, "+new/a/x\n");
 }
 
-static void folder_moved_out_is_not_watched_any_more(void **state)
+TEST(folder_moved_out_is_not_watched_any_more)
 {
 	struct fixture *f = *state;
 
@@ -285,7 +280,7 @@ static void folder_moved_out_is_not_watched_any_more(void **state)
 	expect_seen(f, "+ab/x\n");
 }
 
-static void folder_moved_in_is_told_with_all_in_it(void **state)
+TEST(folder_moved_in_is_told_with_all_in_it)
 {
 	struct fixture *f = *state;
 
@@ -299,7 +294,7 @@ static void folder_moved_in_is_told_with_all_in_it(void **state)
 	expect_seen(f, "*a/b/x\n");
 }
 
-static void skipped_folders_are_not_entered(void **state)
+TEST(skipped_folders_are_not_entered)
 {
 	struct fixture *f = *state;
 
@@ -312,7 +307,7 @@ static void skipped_folders_are_not_entered(void **state)
 	expect_seen(f, "+sub/.git\n");
 }
 
-static void links_are_not_followed(void **state)
+TEST(links_are_not_followed)
 {
 	struct fixture *f = *state;
 
@@ -325,7 +320,7 @@ static void links_are_not_followed(void **state)
 	expect_seen(f, "+new\n");
 }
 
-static void slash_behind_the_root_does_not_matter(void **state)
+TEST(slash_behind_the_root_does_not_matter)
 {
 	struct fixture *f = *state;
 	char root[TEMPDIR_MAX + 12];
@@ -336,7 +331,7 @@ static void slash_behind_the_root_does_not_matter(void **state)
 	expect_seen(f, "+a\n");
 }
 
-static void root_must_be_a_folder(void **state)
+TEST(root_must_be_a_folder)
 {
 	struct fixture *f = *state;
 
@@ -349,7 +344,7 @@ static void root_must_be_a_folder(void **state)
 	assert_null(f->watch);
 }
 
-static void end_of_the_root_is_told(void **state)
+TEST(end_of_the_root_is_told)
 {
 	struct fixture *f = *state;
 
@@ -372,7 +367,7 @@ static void make_dirs(struct fixture *f, unsigned from, unsigned to)
 	}
 }
 
-static void too_many_folders_are_refused(void **state)
+TEST(too_many_folders_are_refused)
 {
 	struct fixture *f = *state;
 
@@ -391,7 +386,7 @@ static void count_line(void *arg, enum log_level level, const char *line)
 	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "could not watch folders");
 }
 
-static void folders_over_the_limit_are_told_but_not_entered(void **state)
+TEST(folders_over_the_limit_are_told_but_not_entered)
 {
 	struct fixture *f = *state;
 
@@ -407,7 +402,7 @@ static void folders_over_the_limit_are_told_but_not_entered(void **state)
 	expect_seen(f, "+d1/x\n");
 }
 
-static void may_be_closed_from_its_own_event(void **state)
+TEST(may_be_closed_from_its_own_event)
 {
 	struct fixture *f = *state;
 
@@ -435,7 +430,7 @@ static unsigned queue_size(void)
 	return n;
 }
 
-static void overflow_is_told_and_new_folders_are_found(void **state)
+TEST(overflow_is_told_and_new_folders_are_found)
 {
 	struct fixture *f = *state;
 	unsigned n = queue_size();
@@ -461,33 +456,4 @@ static void overflow_is_told_and_new_folders_are_found(void **state)
 	touch(f, "new/kept/y");
 	touch(f, "../gone/z");
 	expect_seen(f, "+new/er/x\n+new/kept/y\n");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(files_are_created_modified_and_deleted),
-		TEST(what_was_there_is_no_news),
-		TEST(any_depth_is_seen),
-		TEST(files_put_into_a_new_folder_at_once_are_told),
-		TEST(deleted_folders_can_come_back),
-		TEST(moves_are_delete_and_create),
-		TEST(moved_folder_is_known_by_its_new_name),
-		TEST(folder_moved_into_a_new_one_is_known_by_its_new_name),
-		TEST(folder_moved_out_is_not_watched_any_more),
-		TEST(folder_moved_in_is_told_with_all_in_it),
-		TEST(skipped_folders_are_not_entered),
-		TEST(links_are_not_followed),
-		TEST(slash_behind_the_root_does_not_matter),
-		TEST(root_must_be_a_folder),
-		TEST(end_of_the_root_is_told),
-		TEST(too_many_folders_are_refused),
-		TEST(folders_over_the_limit_are_told_but_not_entered),
-		TEST(may_be_closed_from_its_own_event),
-		TEST(overflow_is_told_and_new_folders_are_found),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

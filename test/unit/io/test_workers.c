@@ -146,17 +146,15 @@ static void turn_until(struct context *c, unsigned n_told)
 
 static void meet(struct test_job *t, int lane)
 {
-	(void)lane;
 	pthread_barrier_wait(&t->context->meeting);
 }
 
 /* Neither can end before the other has begun. */
-static void readers_run_side_by_side(void **state)
+TEST(readers_run_side_by_side)
 {
 	struct test_job jobs[4];
 	struct context c;
 
-	(void)state;
 	make(&c, 4);
 	pthread_barrier_init(&c.meeting, NULL, 4);
 	init_jobs(&c, jobs, 4, meet);
@@ -174,12 +172,11 @@ static void readers_run_side_by_side(void **state)
 	pthread_barrier_destroy(&c.meeting);
 }
 
-static void a_reader_runs_beside_the_writer(void **state)
+TEST(a_reader_runs_beside_the_writer)
 {
 	struct test_job jobs[2];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	pthread_barrier_init(&c.meeting, NULL, 2);
 	init_jobs(&c, jobs, 2, meet);
@@ -194,14 +191,12 @@ static void a_reader_runs_beside_the_writer(void **state)
 
 static void hold(struct test_job *t, int lane)
 {
-	(void)lane;
 	sem_post(&t->context->started);
 	sem_wait(&t->context->go);
 }
 
 static void check_transaction(struct test_job *t, int lane)
 {
-	(void)lane;
 	if (!t->context->in_transaction)
 		abort();
 }
@@ -217,13 +212,12 @@ static void queue_behind_first(struct context *c, struct test_job *first, struct
 		workers_write(c->workers, &jobs[i].work);
 }
 
-static void the_writer_commits_once_for_all_waiting(void **state)
+TEST(the_writer_commits_once_for_all_waiting)
 {
 	struct test_job first;
 	struct test_job jobs[MANY];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	queue_behind_first(&c, &first, jobs);
 	sem_post(&c.go);
@@ -240,13 +234,12 @@ static void the_writer_commits_once_for_all_waiting(void **state)
 	unmake(&c);
 }
 
-static void a_failed_commit_fails_the_whole_batch(void **state)
+TEST(a_failed_commit_fails_the_whole_batch)
 {
 	struct test_job first;
 	struct test_job jobs[MANY];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	c.commit_result = -ENOSPC;
 	queue_behind_first(&c, &first, jobs);
@@ -261,14 +254,13 @@ static void a_failed_commit_fails_the_whole_batch(void **state)
 }
 
 /* What was before it is committed, and all keep their order. */
-static void what_was_undone_is_run_again(void **state)
+TEST(what_was_undone_is_run_again)
 {
 	enum { WHICH = 40 };
 	struct test_job first;
 	struct test_job jobs[MANY];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	queue_behind_first(&c, &first, jobs);
 	jobs[WHICH].undone = 2;
@@ -284,13 +276,12 @@ static void what_was_undone_is_run_again(void **state)
 	unmake(&c);
 }
 
-static void a_batch_that_was_undone_is_run_again(void **state)
+TEST(a_batch_that_was_undone_is_run_again)
 {
 	struct test_job first;
 	struct test_job jobs[MANY];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	queue_behind_first(&c, &first, jobs);
 	c.commits_undone = 3;
@@ -307,19 +298,17 @@ static void a_batch_that_was_undone_is_run_again(void **state)
 
 static void allocate(struct test_job *t, int lane)
 {
-	(void)lane;
 	t->room = arena_alloc(t->work.arena, 400);
 }
 
 /* With room for one: what the runs before have taken is free again, and what was there stays. */
-static void what_was_undone_takes_its_memory_once(void **state)
+TEST(what_was_undone_takes_its_memory_once)
 {
 	struct test_job job;
 	struct arena arena;
 	struct context c;
 	char *before;
 
-	(void)state;
 	make(&c, 1);
 	arena_init(&arena, 600);
 	before = arena_copy(&arena, "before", 6);
@@ -336,12 +325,11 @@ static void what_was_undone_takes_its_memory_once(void **state)
 	arena_done(&arena);
 }
 
-static void nobody_is_run_again_for_ever(void **state)
+TEST(nobody_is_run_again_for_ever)
 {
 	struct test_job job;
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	init_jobs(&c, &job, 1, NULL);
 	job.undone = 1000;
@@ -352,12 +340,11 @@ static void nobody_is_run_again_for_ever(void **state)
 	unmake(&c);
 }
 
-static void a_failed_begin_runs_no_job(void **state)
+TEST(a_failed_begin_runs_no_job)
 {
 	struct test_job jobs[3];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	c.begin_result = -EIO;
 	init_jobs(&c, jobs, 3, check_transaction);
@@ -372,12 +359,11 @@ static void a_failed_begin_runs_no_job(void **state)
 	unmake(&c);
 }
 
-static void the_next_batch_is_not_touched_by_a_failed_one(void **state)
+TEST(the_next_batch_is_not_touched_by_a_failed_one)
 {
 	struct test_job jobs[2];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	c.commit_result = -EIO;
 	init_jobs(&c, jobs, 2, NULL);
@@ -391,12 +377,11 @@ static void the_next_batch_is_not_touched_by_a_failed_one(void **state)
 	unmake(&c);
 }
 
-static void a_job_may_be_sent_again_when_told(void **state)
+TEST(a_job_may_be_sent_again_when_told)
 {
 	struct test_job job;
 	struct context c;
 
-	(void)state;
 	make(&c, 2);
 	for (unsigned i = 0; i < MANY; i++) {
 		init_jobs(&c, &job, 1, NULL);
@@ -410,14 +395,13 @@ static void a_job_may_be_sent_again_when_told(void **state)
 	unmake(&c);
 }
 
-static void free_runs_and_tells_what_waits(void **state)
+TEST(free_runs_and_tells_what_waits)
 {
 	struct test_job first;
 	struct test_job writes[MANY];
 	struct test_job reads[MANY];
 	struct context c;
 
-	(void)state;
 	make(&c, 2);
 	queue_behind_first(&c, &first, writes);
 	init_jobs(&c, reads, MANY, NULL);
@@ -434,12 +418,11 @@ static void free_runs_and_tells_what_waits(void **state)
 	unmake(&c);
 }
 
-static void closed_workers_refuse_work_and_finish_what_they_have(void **state)
+TEST(closed_workers_refuse_work_and_finish_what_they_have)
 {
 	struct test_job jobs[3];
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	init_jobs(&c, jobs, 3, NULL);
 	assert_int_equal(workers_submit(c.workers, &jobs[0].work, true), 0);
@@ -456,24 +439,22 @@ static void closed_workers_refuse_work_and_finish_what_they_have(void **state)
 	unmake(&c);
 }
 
-static void idle_workers_do_not_hold_the_loop(void **state)
+TEST(idle_workers_do_not_hold_the_loop)
 {
 	struct context c;
 
-	(void)state;
 	make(&c, 2);
 	loop_run(c.loop); /* would not come back */
 	unmake(&c);
 }
 
-static void what_trails_a_batch_is_told_last_and_holds_nobody(void **state)
+TEST(what_trails_a_batch_is_told_last_and_holds_nobody)
 {
 	struct test_job first;
 	struct test_job jobs[MANY];
 	struct test_job trailer;
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	init_jobs(&c, &trailer, 1, NULL);
 	c.trailer = &trailer;
@@ -489,13 +470,12 @@ static void what_trails_a_batch_is_told_last_and_holds_nobody(void **state)
 	unmake(&c);
 }
 
-static void nothing_trails_a_commit_that_failed(void **state)
+TEST(nothing_trails_a_commit_that_failed)
 {
 	struct test_job job;
 	struct test_job trailer;
 	struct context c;
 
-	(void)state;
 	make(&c, 1);
 	init_jobs(&c, &trailer, 1, NULL);
 	init_jobs(&c, &job, 1, NULL);
@@ -522,7 +502,6 @@ static int waiting_run(struct work *work, int lane)
 {
 	struct waiting *w = list_entry(work, struct waiting, job.work);
 
-	(void)lane;
 	return atomic_fetch_add(&w->n_runs, 1) < 2 ? WORK_WAITS : 7;
 }
 
@@ -543,7 +522,7 @@ static void waiting_end(struct work_wait *wait)
 }
 
 /* One reader, so that nothing else would be done if it waited there. */
-static void work_that_waits_holds_no_thread(void **state)
+TEST(work_that_waits_holds_no_thread)
 {
 	struct waiting w = {.wait = {.begin = waiting_begin, .end = waiting_end}};
 	struct test_job others[MANY];
@@ -571,29 +550,4 @@ static void work_that_waits_holds_no_thread(void **state)
 	assert_int_equal(w.n_ended, 1);
 	assert_int_equal(atomic_load(&w.n_runs), 3);
 	unmake(&c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(work_that_waits_holds_no_thread),
-		cmocka_unit_test(readers_run_side_by_side),
-		cmocka_unit_test(a_reader_runs_beside_the_writer),
-		cmocka_unit_test(the_writer_commits_once_for_all_waiting),
-		cmocka_unit_test(a_failed_commit_fails_the_whole_batch),
-		cmocka_unit_test(a_failed_begin_runs_no_job),
-		cmocka_unit_test(what_was_undone_is_run_again),
-		cmocka_unit_test(a_batch_that_was_undone_is_run_again),
-		cmocka_unit_test(what_was_undone_takes_its_memory_once),
-		cmocka_unit_test(nobody_is_run_again_for_ever),
-		cmocka_unit_test(the_next_batch_is_not_touched_by_a_failed_one),
-		cmocka_unit_test(a_job_may_be_sent_again_when_told),
-		cmocka_unit_test(free_runs_and_tells_what_waits),
-		cmocka_unit_test(closed_workers_refuse_work_and_finish_what_they_have),
-		cmocka_unit_test(idle_workers_do_not_hold_the_loop),
-		cmocka_unit_test(what_trails_a_batch_is_told_last_and_holds_nobody),
-		cmocka_unit_test(nothing_trails_a_commit_that_failed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

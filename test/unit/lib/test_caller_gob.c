@@ -165,6 +165,8 @@ static int unmake(void **state)
 	return 0;
 }
 
+FIXTURE(make, unmake);
+
 static void server_start(struct server *s, const struct step *script)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
@@ -221,7 +223,7 @@ static void assert_fault(struct koine_client *c, int fault, const char *words)
 
 /* ---- what is tested ---- */
 
-static void calls_are_answered_one_after_another(void **state)
+TEST(calls_are_answered_one_after_another)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"}, {ANSWER, 1, NULL}, {CALL, 2, "A.B"},
@@ -259,7 +261,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *answer)
 	h->n++;
 }
 
-static void answers_find_their_calls_in_any_order(void **state)
+TEST(answers_find_their_calls_in_any_order)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"},   {CALL, 2, "A.B"},  {CALL, 3, "A.B"},
@@ -284,7 +286,7 @@ static void answers_find_their_calls_in_any_order(void **state)
 	server_end(s);
 }
 
-static void errors_have_words_and_a_code(void **state)
+TEST(errors_have_words_and_a_code)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL},
@@ -323,7 +325,7 @@ static void errors_have_words_and_a_code(void **state)
 }
 
 /* Types are defined again there, or the server would not understand a word. */
-static void a_new_connection_begins_anew(void **state)
+TEST(a_new_connection_begins_anew)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"}, {ANSWER, 1, NULL}, {CALL, 2, "A.B"},
@@ -342,7 +344,7 @@ static void a_new_connection_begins_anew(void **state)
 	server_end(s);
 }
 
-static void no_answer_is_a_time_out(void **state)
+TEST(no_answer_is_a_time_out)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"},  {CALL, 2, "A.B"},
@@ -360,7 +362,7 @@ static void no_answer_is_a_time_out(void **state)
 	server_end(s);
 }
 
-static void what_is_no_gob_ends_the_connection(void **state)
+TEST(what_is_no_gob_ends_the_connection)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL},
@@ -387,7 +389,7 @@ static void what_is_no_gob_ends_the_connection(void **state)
 	server_end(s);
 }
 
-static void every_kind_of_parameters_may_be_another(void **state)
+TEST(every_kind_of_parameters_may_be_another)
 {
 	enum { CALLS = 1500 };
 	static struct step script[2 * CALLS + 16];
@@ -414,7 +416,7 @@ static void every_kind_of_parameters_may_be_another(void **state)
 	server_end(s);
 }
 
-static void bad_parameters_are_not_sent(void **state)
+TEST(bad_parameters_are_not_sent)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"}, {ANSWER, 1, NULL}, {END, 0, NULL}};
@@ -432,7 +434,7 @@ static void bad_parameters_are_not_sent(void **state)
 	server_end(s);
 }
 
-static void a_server_that_does_not_come_is_waited_for(void **state)
+TEST(a_server_that_does_not_come_is_waited_for)
 {
 	struct server *s = *state;
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
@@ -445,7 +447,7 @@ static void a_server_that_does_not_come_is_waited_for(void **state)
 }
 
 /* The words are a client's, which has been there once. */
-static void a_server_that_does_not_come_again_is_said_to_be_late(void **state)
+TEST(a_server_that_does_not_come_again_is_said_to_be_late)
 {
 	static const struct step script[] = {
 		{ACCEPT, 0, NULL}, {CALL, 1, "A.B"}, {ANSWER, 1, NULL}, {END, 0, NULL}};
@@ -463,24 +465,4 @@ static void a_server_that_does_not_come_again_is_said_to_be_late(void **state)
 	snprintf(words, sizeof(words), "timeout waiting for agent at %s", s->path);
 	assert_fault(c, -ETIMEDOUT, words);
 	koine_client_free(c);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, make, unmake)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(calls_are_answered_one_after_another),
-		test(answers_find_their_calls_in_any_order),
-		test(errors_have_words_and_a_code),
-		test(a_new_connection_begins_anew),
-		test(no_answer_is_a_time_out),
-		test(what_is_no_gob_ends_the_connection),
-		test(every_kind_of_parameters_may_be_another),
-		test(bad_parameters_are_not_sent),
-		test(a_server_that_does_not_come_is_waited_for),
-		test(a_server_that_does_not_come_again_is_said_to_be_late),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,8 @@ static int folder_remove(void **state)
 	return 0;
 }
 
+FIXTURE(folder_make, folder_remove);
+
 static void server_run(struct server *s, const struct step *script)
 {
 	s->script = script;
@@ -313,7 +315,7 @@ static void assert_fault(struct koine_client *c, const char *method, int fault, 
 
 /* ---- line and length ---- */
 
-static void a_call_gets_its_result(void **state)
+TEST(a_call_gets_its_result)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -342,7 +344,7 @@ static void a_call_gets_its_result(void **state)
 	server_end(s);
 }
 
-static void a_call_gets_its_error(void **state)
+TEST(a_call_gets_its_error)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -386,7 +388,7 @@ static void a_call_gets_its_error(void **state)
 	server_end(s);
 }
 
-static void an_answer_may_come_byte_by_byte(void **state)
+TEST(an_answer_may_come_byte_by_byte)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -405,7 +407,7 @@ static void an_answer_may_come_byte_by_byte(void **state)
 	server_end(s);
 }
 
-static void lengths_frame_both_ways(void **state)
+TEST(lengths_frame_both_ways)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -445,7 +447,7 @@ static void note_answer(void *arg, int result, const struct koine_answer *answer
 	seen->n++;
 }
 
-static void answers_find_their_calls_in_any_order(void **state)
+TEST(answers_find_their_calls_in_any_order)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -478,7 +480,7 @@ static void answers_find_their_calls_in_any_order(void **state)
 	server_end(s);
 }
 
-static void your_own_loop_can_drive_it(void **state)
+TEST(your_own_loop_can_drive_it)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -513,7 +515,7 @@ static void call_again(void *arg, int result, const struct koine_answer *answer)
 		assert_call(seen->client, "inner", "2");
 }
 
-static void a_callback_may_call(void **state)
+TEST(a_callback_may_call)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -549,7 +551,7 @@ static void note_notification(void *arg, const char *method, size_t method_len,
 		 method ? (int)method_len : 1, method ? method : "-", koine_value_count(whole));
 }
 
-static void messages_without_id_are_notifications(void **state)
+TEST(messages_without_id_are_notifications)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -574,7 +576,7 @@ static void messages_without_id_are_notifications(void **state)
 	server_end(s);
 }
 
-static void a_lost_connection_is_told_and_dialled_again(void **state)
+TEST(a_lost_connection_is_told_and_dialled_again)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -603,7 +605,7 @@ static void a_lost_connection_is_told_and_dialled_again(void **state)
 	assert_null(strstr(strstr(s->heard, "none") + 1, "none"));
 }
 
-static void an_idle_connection_that_was_closed_costs_no_call(void **state)
+TEST(an_idle_connection_that_was_closed_costs_no_call)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -632,7 +634,7 @@ static void an_idle_connection_that_was_closed_costs_no_call(void **state)
 	server_end(s);
 }
 
-static void a_step_says_that_the_server_left(void **state)
+TEST(a_step_says_that_the_server_left)
 {
 	struct server *s = *state;
 	const struct step script[] = {{ACCEPT, NULL}, {END, NULL}};
@@ -647,7 +649,7 @@ static void a_step_says_that_the_server_left(void **state)
 	server_end(s);
 }
 
-static void a_server_that_comes_late_is_found(void **state)
+TEST(a_server_that_comes_late_is_found)
 {
 	struct server *s = *state;
 	const struct step first[] = {{ACCEPT, NULL}, {END, NULL}};
@@ -678,7 +680,7 @@ static void a_server_that_comes_late_is_found(void **state)
 	server_end(s);
 }
 
-static void retries_come_to_an_end(void **state)
+TEST(retries_come_to_an_end)
 {
 	struct server *s = *state;
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
@@ -691,7 +693,7 @@ static void retries_come_to_an_end(void **state)
 }
 
 /* A full backlog answers EAGAIN at once; that is not a dead server. */
-static void a_busy_server_is_waited_for(void **state)
+TEST(a_busy_server_is_waited_for)
 {
 	struct server *s = *state;
 	const struct step first[] = {{ACCEPT, NULL}, {END, NULL}};
@@ -733,7 +735,7 @@ static void a_busy_server_is_waited_for(void **state)
 	server_end(s);
 }
 
-static void no_answer_is_a_time_out(void **state)
+TEST(no_answer_is_a_time_out)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -761,7 +763,7 @@ static void no_answer_is_a_time_out(void **state)
 	server_end(s);
 }
 
-static void garbage_is_no_answer(void **state)
+TEST(garbage_is_no_answer)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -784,7 +786,7 @@ static void garbage_is_no_answer(void **state)
 	server_end(s);
 }
 
-static void a_large_answer_is_refused(void **state)
+TEST(a_large_answer_is_refused)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -804,7 +806,7 @@ static void a_large_answer_is_refused(void **state)
 	server_end(s);
 }
 
-static void bad_parameters_are_not_sent(void **state)
+TEST(bad_parameters_are_not_sent)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -825,7 +827,7 @@ static void bad_parameters_are_not_sent(void **state)
 	assert_null(strstr(s->heard, "bad"));
 }
 
-static void a_notification_has_no_id(void **state)
+TEST(a_notification_has_no_id)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -846,7 +848,7 @@ static void a_notification_has_no_id(void **state)
 	server_end(s);
 }
 
-static void calls_under_way_hear_of_the_end(void **state)
+TEST(calls_under_way_hear_of_the_end)
 {
 	struct server *s = *state;
 	const struct step script[] = {{ACCEPT, NULL}, {HANGUP, NULL}, {END, NULL}};
@@ -863,7 +865,7 @@ static void calls_under_way_hear_of_the_end(void **state)
 }
 
 /* More than the socket holds, so it goes out in many pieces. */
-static void a_large_call_is_sent_in_pieces(void **state)
+TEST(a_large_call_is_sent_in_pieces)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -889,7 +891,7 @@ static void a_large_call_is_sent_in_pieces(void **state)
 	free(params);
 }
 
-static void a_broken_pipe_is_a_fault_and_no_signal(void **state)
+TEST(a_broken_pipe_is_a_fault_and_no_signal)
 {
 	struct server *s = *state;
 	const struct step script[] = {{ACCEPT, NULL}, {EXPECT, "\n"}, {END, NULL}};
@@ -925,7 +927,7 @@ static int dial_trusting(struct server *s, int64_t uid, char error[200])
 	return r;
 }
 
-static void our_own_user_may_serve(void **state)
+TEST(our_own_user_may_serve)
 {
 	struct server *s = *state;
 	char error[200];
@@ -937,7 +939,7 @@ static void our_own_user_may_serve(void **state)
 	close(s->listener);
 }
 
-static void another_may_only_where_he_is_named(void **state)
+TEST(another_may_only_where_he_is_named)
 {
 	struct server *s = *state;
 	char error[200];
@@ -957,13 +959,12 @@ static void another_may_only_where_he_is_named(void **state)
 	close(s->listener);
 }
 
-static void a_dial_that_fails_says_why(void **state)
+TEST(a_dial_that_fails_says_why)
 {
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	struct koine_client *c = NULL;
 	char error[200] = "";
 
-	(void)state;
 	opts.error = error;
 	opts.error_size = sizeof(error);
 	assert_int_equal(koine_dial("unix:/nowhere/at/all", &opts, &c), -ENOENT);
@@ -976,7 +977,7 @@ static void a_dial_that_fails_says_why(void **state)
 
 /* ---- addresses ---- */
 
-static void addresses_are_checked(void **state)
+TEST(addresses_are_checked)
 {
 	static const struct {
 		const char *address;
@@ -1016,7 +1017,7 @@ static void addresses_are_checked(void **state)
 	assert_null(c);
 }
 
-static void options_are_checked(void **state)
+TEST(options_are_checked)
 {
 	struct server *s = *state;
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
@@ -1033,7 +1034,7 @@ static void options_are_checked(void **state)
 	assert_int_equal(koine_dial(s->address, &opts, &c), -EINVAL);
 }
 
-static void tcp_works_by_number_and_by_name(void **state)
+TEST(tcp_works_by_number_and_by_name)
 {
 	static const char *const formats[] = {"tcp:127.0.0.1:%d", "tcp:localhost:%d"};
 	const struct step script[] = {
@@ -1058,7 +1059,7 @@ static void tcp_works_by_number_and_by_name(void **state)
 
 #define RESPONSE(len, more) "HTTP/1.1 200 OK\r\nContent-Length: " #len "\r\n" more "\r\n"
 
-static void http_keeps_its_connection(void **state)
+TEST(http_keeps_its_connection)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1093,7 +1094,7 @@ static void http_keeps_its_connection(void **state)
 	assert_string_equal(s->heard, expected);
 }
 
-static void http_dials_again_when_the_server_closes(void **state)
+TEST(http_dials_again_when_the_server_closes)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1127,7 +1128,7 @@ static void http_dials_again_when_the_server_closes(void **state)
 	assert_non_null(strstr(s->heard, "POST / HTTP/1.1\r\nHost: localhost\r\n"));
 }
 
-static void http_statuses_are_faults(void **state)
+TEST(http_statuses_are_faults)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1168,7 +1169,7 @@ static void http_statuses_are_faults(void **state)
 	server_end(s);
 }
 
-static void http_refusals_say_what_the_body_says(void **state)
+TEST(http_refusals_say_what_the_body_says)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1204,7 +1205,7 @@ static void http_refusals_say_what_the_body_says(void **state)
 	server_end(s);
 }
 
-static void http_time_outs_end_the_connection(void **state)
+TEST(http_time_outs_end_the_connection)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1226,7 +1227,7 @@ static void http_time_outs_end_the_connection(void **state)
 	koine_client_free(c);
 }
 
-static void http_notifications_are_acknowledged(void **state)
+TEST(http_notifications_are_acknowledged)
 {
 	struct server *s = *state;
 	const struct step script[] = {
@@ -1246,48 +1247,4 @@ static void http_notifications_are_acknowledged(void **state)
 	assert_int_equal(koine_client_notify(c, "again", NULL), -EACCES);
 	koine_client_free(c);
 	server_end(s);
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, folder_make, folder_remove)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(a_call_gets_its_result),
-		test(a_call_gets_its_error),
-		test(an_answer_may_come_byte_by_byte),
-		test(lengths_frame_both_ways),
-		test(answers_find_their_calls_in_any_order),
-		test(your_own_loop_can_drive_it),
-		test(a_callback_may_call),
-		test(messages_without_id_are_notifications),
-		test(a_lost_connection_is_told_and_dialled_again),
-		test(an_idle_connection_that_was_closed_costs_no_call),
-		test(a_step_says_that_the_server_left),
-		test(a_server_that_comes_late_is_found),
-		test(retries_come_to_an_end),
-		test(a_busy_server_is_waited_for),
-		test(no_answer_is_a_time_out),
-		test(garbage_is_no_answer),
-		test(a_large_answer_is_refused),
-		test(bad_parameters_are_not_sent),
-		test(a_notification_has_no_id),
-		test(calls_under_way_hear_of_the_end),
-		test(a_large_call_is_sent_in_pieces),
-		test(a_broken_pipe_is_a_fault_and_no_signal),
-		test(our_own_user_may_serve),
-		test(another_may_only_where_he_is_named),
-		test(a_dial_that_fails_says_why),
-		test(addresses_are_checked),
-		test(options_are_checked),
-		test(tcp_works_by_number_and_by_name),
-		test(http_keeps_its_connection),
-		test(http_dials_again_when_the_server_closes),
-		test(http_statuses_are_faults),
-		test(http_refusals_say_what_the_body_says),
-		test(http_time_outs_end_the_connection),
-		test(http_notifications_are_acknowledged),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,8 @@ static int unmake(void **state)
 	return 0;
 }
 
+FIXTURE(make, unmake);
+
 /* A shape in words, as Go would have it. */
 static void describe(const struct gob_shape *shape, struct buf *out)
 {
@@ -94,7 +96,7 @@ static void assert_read(struct world *w, const char *params, const char *type, c
 	gob_call_done(&w->call);
 }
 
-static void json_kinds_become_gos(void **state)
+TEST(json_kinds_become_gos)
 {
 	struct world *w = *state;
 
@@ -114,7 +116,7 @@ static void json_kinds_become_gos(void **state)
 	assert_read(w, "{\"N\":1,\"N\":\"last\"}", "Args{N string}", "{\"N\":\"last\"}");
 }
 
-static void arrays_have_one_type(void **state)
+TEST(arrays_have_one_type)
 {
 	struct world *w = *state;
 
@@ -132,7 +134,7 @@ static void arrays_have_one_type(void **state)
 		    "[{\"In\":{\"A\":1}},{\"In\":{\"B\":2}}]");
 }
 
-static void what_json_cannot_say_is_told(void **state)
+TEST(what_json_cannot_say_is_told)
 {
 	struct world *w = *state;
 
@@ -155,7 +157,7 @@ static void what_json_cannot_say_is_told(void **state)
 		    "{\"$uint\":\"7\",\"N\":1}");
 }
 
-static void what_cannot_be_sent_is_refused(void **state)
+TEST(what_cannot_be_sent_is_refused)
 {
 	static const struct {
 		const char *params;
@@ -191,7 +193,7 @@ static void what_cannot_be_sent_is_refused(void **state)
 	assert_int_equal(gob_call_read(w->gob, "{", &w->call, &w->why), REFUSE_PARSE);
 }
 
-static void a_type_is_made_up_once(void **state)
+TEST(a_type_is_made_up_once)
 {
 	struct world *w = *state;
 	unsigned n;
@@ -205,7 +207,7 @@ static void a_type_is_made_up_once(void **state)
 	assert_true(w->gob->shapes.n > n);
 }
 
-static void types_are_bounded(void **state)
+TEST(types_are_bounded)
 {
 	struct world *w = *state;
 	char params[64];
@@ -222,17 +224,4 @@ static void types_are_bounded(void **state)
 	assert_read(w, "{\"F3\":7}", "Args{F3 int}", "{\"F3\":7}");
 	caller_gob_forget(w->gob);
 	assert_read(w, params, "Args{F512 int}", "{\"F512\":1}");
-}
-
-#define test(name) cmocka_unit_test_setup_teardown(name, make, unmake)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		test(json_kinds_become_gos),        test(arrays_have_one_type),
-		test(what_json_cannot_say_is_told), test(what_cannot_be_sent_is_refused),
-		test(a_type_is_made_up_once),       test(types_are_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

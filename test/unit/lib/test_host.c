@@ -33,7 +33,6 @@ static void subtract(struct koine_call *call, void *arg)
 	int64_t a = 0;
 	int64_t b = 0;
 
-	(void)arg;
 	koine_value_int(koine_call_param(call, "minuend"), &a);
 	koine_value_int(koine_call_param(call, "subtrahend"), &b);
 	koine_json_int(koine_call_result(call), a - b);
@@ -46,7 +45,6 @@ static void sum(struct koine_call *call, void *arg)
 	int64_t total = 0;
 	int64_t n;
 
-	(void)arg;
 	for (; v; v = koine_value_next(v)) {
 		if (koine_value_int(v, &n))
 			total += n;
@@ -59,7 +57,6 @@ static void get_data(struct koine_call *call, void *arg)
 {
 	struct koine_json *j = koine_call_result(call);
 
-	(void)arg;
 	koine_json_begin_array(j);
 	koine_json_string(j, "hello");
 	koine_json_int(j, 5);
@@ -69,7 +66,6 @@ static void get_data(struct koine_call *call, void *arg)
 
 static void update(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	n_updates++;
 	if (!koine_call_is_notification(call))
 		koine_call_fail(call, 1, "not a notification", NULL);
@@ -85,7 +81,6 @@ static void who(struct koine_call *call, void *arg)
 	int64_t pid = -2, uid = -2, gid = -2;
 	bool known = koine_call_peer(call, &pid, &uid, &gid);
 
-	(void)arg;
 	last_pid = pid;
 	last_uid = uid;
 	last_gid = gid;
@@ -103,13 +98,11 @@ static void who(struct koine_call *call, void *arg)
 
 static void forget(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	koine_json_string(koine_call_result(call), "half an answer");
 }
 
 static void own_error(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	koine_call_fail(call, 7, "seven \"lucky\"", "{\n\t\"why\": [ 1 ]\n}");
 }
 
@@ -123,21 +116,18 @@ static void on_cancel(struct koine_call *call, void *arg)
 
 static void later(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	open_call = call;
 	koine_call_later(call, on_cancel, (void *)"cancel");
 }
 
 static void stubborn(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	open_call = call;
 	koine_call_later(call, NULL, NULL);
 }
 
 static void at_once(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	koine_call_later(call, on_cancel, (void *)"cancel");
 	koine_json_null(koine_call_result(call));
 	koine_call_reply(call);
@@ -164,7 +154,6 @@ static void typed(struct koine_call *call, void *arg)
 {
 	struct koine_json *j = koine_call_result(call);
 
-	(void)arg;
 	koine_json_begin_array(j);
 	koine_json_value(j, koine_call_param(call, "s"));
 	koine_json_value(j, koine_call_param(call, "i"));
@@ -457,11 +446,10 @@ static void converse(struct host *h, const struct speaker *s, const struct koine
 	close(fd);
 }
 
-static void answers_every_example_of_the_specification(void **state)
+TEST(answers_every_example_of_the_specification)
 {
 	struct koine_doc *doc = read_vectors();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(speakers) / sizeof(speakers[0]); i++) {
 		struct host h;
 
@@ -481,7 +469,7 @@ static void answers_every_example_of_the_specification(void **state)
 #define CALL(method, id)   "{\"jsonrpc\":\"2.0\",\"method\":\"" method "\",\"id\":" id "}"
 #define RESULT(result, id) "{\"jsonrpc\":\"2.0\",\"result\":" result ",\"id\":" id "}"
 
-static void a_call_knows_who_makes_it(void **state)
+TEST(a_call_knows_who_makes_it)
 {
 	static const char *const expected[] = {
 		RESULT("[\"who\",\"json-rpc\",\"line\",1,true,true,true]", "1"),
@@ -491,7 +479,6 @@ static void a_call_knows_who_makes_it(void **state)
 	struct host h;
 	int fds[3];
 
-	(void)state;
 	host_start(&h, NULL);
 	for (int i = 0; i < 3; i++) {
 		fds[i] = connect_unix(h.path);
@@ -506,7 +493,7 @@ static void a_call_knows_who_makes_it(void **state)
 	host_stop(&h);
 }
 
-static void of_a_tcp_peer_only_the_uid_is_known(void **state)
+TEST(of_a_tcp_peer_only_the_uid_is_known)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET};
 	char bound[100];
@@ -514,7 +501,6 @@ static void of_a_tcp_peer_only_the_uid_is_known(void **state)
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, NULL);
 	assert_int_equal(
 		koine_server_listen(h.server, "tcp:127.0.0.1:0", "line", bound, sizeof(bound)), 0);
@@ -571,11 +557,10 @@ static bool serves_another_user(struct host *h)
 	return WEXITSTATUS(status) == 0;
 }
 
-static void others_are_served_where_the_host_allows_them(void **state)
+TEST(others_are_served_where_the_host_allows_them)
 {
 	struct host h;
 
-	(void)state;
 	if (getuid() != 0)
 		skip();
 	host_start(&h, NULL);
@@ -592,11 +577,10 @@ static void others_are_served_where_the_host_allows_them(void **state)
 	host_stop(&h);
 }
 
-static void who_cannot_be_allowed_is_refused(void **state)
+TEST(who_cannot_be_allowed_is_refused)
 {
 	struct host h;
 
-	(void)state;
 	host_start(&h, NULL);
 	assert_int_equal(koine_server_allow(h.server, -2), -EINVAL);
 	assert_int_equal(koine_server_allow(h.server, INT64_C(1) << 32), -EINVAL);
@@ -607,12 +591,11 @@ static void who_cannot_be_allowed_is_refused(void **state)
 	host_stop(&h);
 }
 
-static void params_are_checked_against_their_fields(void **state)
+TEST(params_are_checked_against_their_fields)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd,
@@ -631,12 +614,11 @@ static void params_are_checked_against_their_fields(void **state)
 	host_stop(&h);
 }
 
-static void a_handler_that_forgets_to_answer_is_answered_for(void **state)
+TEST(a_handler_that_forgets_to_answer_is_answered_for)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("forget", "1"));
@@ -647,12 +629,11 @@ static void a_handler_that_forgets_to_answer_is_answered_for(void **state)
 	host_stop(&h);
 }
 
-static void an_error_carries_code_words_and_data_on_one_line(void **state)
+TEST(an_error_carries_code_words_and_data_on_one_line)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("own_error", "1"));
@@ -666,12 +647,11 @@ static void an_error_carries_code_words_and_data_on_one_line(void **state)
 
 /* ---- later ---- */
 
-static void a_call_is_answered_later(void **state)
+TEST(a_call_is_answered_later)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("later", "1"));
@@ -689,12 +669,11 @@ static void a_call_is_answered_later(void **state)
 	host_stop(&h);
 }
 
-static void a_client_cancels_its_call(void **state)
+TEST(a_client_cancels_its_call)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("later", "1"));
@@ -708,12 +687,11 @@ static void a_client_cancels_its_call(void **state)
 	host_stop(&h);
 }
 
-static void a_cancelled_call_without_callback_stays_valid(void **state)
+TEST(a_cancelled_call_without_callback_stays_valid)
 {
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("stubborn", "1"));
@@ -727,13 +705,12 @@ static void a_cancelled_call_without_callback_stays_valid(void **state)
 	host_stop(&h);
 }
 
-static void a_call_stays_valid_when_its_client_leaves(void **state)
+TEST(a_call_stays_valid_when_its_client_leaves)
 {
 	struct linger reset = {.l_onoff = 1};
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
@@ -748,12 +725,11 @@ static void a_call_stays_valid_when_its_client_leaves(void **state)
 	host_stop(&h);
 }
 
-static void free_cancels_open_calls(void **state)
+TEST(free_cancels_open_calls)
 {
 	struct host h;
 	int fds[2];
 
-	(void)state;
 	host_start(&h, "line");
 	for (int i = 0; i < 2; i++)
 		fds[i] = connect_unix(h.path);
@@ -768,13 +744,12 @@ static void free_cancels_open_calls(void **state)
 
 /* ---- notifications ---- */
 
-static void notifications_go_to_one_or_all(void **state)
+TEST(notifications_go_to_one_or_all)
 {
 	static const char tick[] = "{\"jsonrpc\":\"2.0\",\"method\":\"tick\",\"params\":[ 1 ]}";
 	struct host h;
 	int fds[3];
 
-	(void)state;
 	host_start(&h, NULL);
 	for (int i = 0; i < 3; i++) {
 		fds[i] = connect_unix(h.path);
@@ -801,14 +776,13 @@ static void notifications_go_to_one_or_all(void **state)
 	host_stop(&h);
 }
 
-static void a_client_that_does_not_read_is_not_sent_to(void **state)
+TEST(a_client_that_does_not_read_is_not_sent_to)
 {
 	static char params[100003];
 	struct host h;
 	int r = 0;
 	int fd;
 
-	(void)state;
 	memset(params, '1', sizeof(params) - 1);
 	params[0] = '[';
 	params[sizeof(params) - 2] = ']';
@@ -824,13 +798,12 @@ static void a_client_that_does_not_read_is_not_sent_to(void **state)
 
 /* ---- listening ---- */
 
-static void listen_says_what_is_wrong(void **state)
+TEST(listen_says_what_is_wrong)
 {
 	struct koine_server *other;
 	struct host h;
 	char long_path[300];
 
-	(void)state;
 	host_start(&h, NULL);
 	assert_int_equal(koine_server_new(&other), 0);
 	assert_string_equal(koine_server_error(other), "");
@@ -851,7 +824,7 @@ static void listen_says_what_is_wrong(void **state)
 	host_stop(&h);
 }
 
-static void add_says_what_is_wrong(void **state)
+TEST(add_says_what_is_wrong)
 {
 	const struct koine_field nameless = {NULL, KOINE_ANY, false, NULL};
 	const struct koine_field typeless = {"x", (enum koine_type)99, false, NULL};
@@ -867,7 +840,6 @@ static void add_says_what_is_wrong(void **state)
 	const struct koine_method reserved = {"rpc.discover", sum, NULL, NULL, 0, NULL};
 	struct koine_server *s;
 
-	(void)state;
 	assert_int_equal(koine_server_new(&s), 0);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(koine_server_add(s, &wrong[i]), -EINVAL);
@@ -899,7 +871,6 @@ static void on_notification(void *arg, const char *method, size_t len,
 {
 	unsigned *n = arg;
 
-	(void)whole;
 	if (len == 4 && memcmp(method, "tick", 4) == 0)
 		(*n)++;
 }
@@ -936,12 +907,11 @@ static void talk(struct host *h, const char *framing)
 	koine_client_free(c);
 }
 
-static void our_client_talks_to_our_server(void **state)
+TEST(our_client_talks_to_our_server)
 {
 	struct host h;
 	pthread_t thread;
 
-	(void)state;
 	host_start(&h, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, run_server, &h), 0);
 	talk(&h, "line");
@@ -974,7 +944,7 @@ static void *post_many(void *arg)
 	return NULL;
 }
 
-static void what_other_threads_post_runs_on_the_servers(void **state)
+TEST(what_other_threads_post_runs_on_the_servers)
 {
 	pthread_t posters[N_THREADS];
 	pthread_t thread;
@@ -982,7 +952,6 @@ static void what_other_threads_post_runs_on_the_servers(void **state)
 	struct poster p;
 	struct host h;
 
-	(void)state;
 	host_start(&h, NULL);
 	p = (struct poster) {h.server, &n};
 	assert_int_equal(pthread_create(&thread, NULL, run_server, &h), 0);
@@ -997,13 +966,12 @@ static void what_other_threads_post_runs_on_the_servers(void **state)
 	host_stop(&h);
 }
 
-static void what_was_posted_runs_before_the_server_goes(void **state)
+TEST(what_was_posted_runs_before_the_server_goes)
 {
 	unsigned n = 0;
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	send_line(fd, CALL("get_data", "1"));
@@ -1024,24 +992,21 @@ static void answer_posted(void *arg)
 
 static void cancel_by_post(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	n_cancelled++;
 	assert_int_equal(koine_server_post(deferring_server, answer_posted, call), 0);
 }
 
 static void defer(struct koine_call *call, void *arg)
 {
-	(void)arg;
 	koine_call_later(call, cancel_by_post, NULL);
 }
 
-static void a_cancelled_call_may_post_its_answer(void **state)
+TEST(a_cancelled_call_may_post_its_answer)
 {
 	const struct koine_method m = {"defer", defer, NULL, NULL, 0, NULL};
 	struct host h;
 	int fd;
 
-	(void)state;
 	host_start(&h, "line");
 	deferring_server = h.server;
 	assert_int_equal(koine_server_add(h.server, &m), 0);
@@ -1053,14 +1018,13 @@ static void a_cancelled_call_may_post_its_answer(void **state)
 	close(fd);
 }
 
-static void a_handler_stops_the_server(void **state)
+TEST(a_handler_stops_the_server)
 {
 	struct koine_answer *answer = NULL;
 	struct koine_client *c = NULL;
 	struct host h;
 	pthread_t thread;
 
-	(void)state;
 	host_start(&h, NULL);
 	assert_int_equal(pthread_create(&thread, NULL, run_server, &h), 0);
 	assert_int_equal(koine_dial(h.address, NULL, &c), 0);
@@ -1074,14 +1038,13 @@ static void a_handler_stops_the_server(void **state)
 	host_stop(&h);
 }
 
-static void a_handler_may_stop_the_server_twice(void **state)
+TEST(a_handler_may_stop_the_server_twice)
 {
 	struct host h;
 	int other;
 	int fd;
 	char c;
 
-	(void)state;
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
 	other = connect_unix(h.path);
@@ -1107,13 +1070,12 @@ static void keep_line(void *arg, int level, const char *line)
 	snprintf(arg, 200, "%d %s", level, line);
 }
 
-static void log_lines_reach_the_host(void **state)
+TEST(log_lines_reach_the_host)
 {
 	char line[200] = "";
 	struct host h;
 	int fd;
 
-	(void)state;
 	koine_set_log(keep_line, line, 2);
 	host_start(&h, "line");
 	fd = connect_unix(h.path);
@@ -1130,36 +1092,4 @@ static void log_lines_reach_the_host(void **state)
 	assert_string_equal(line, "");
 	close(fd);
 	host_stop(&h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_every_example_of_the_specification),
-		cmocka_unit_test(a_call_knows_who_makes_it),
-		cmocka_unit_test(others_are_served_where_the_host_allows_them),
-		cmocka_unit_test(who_cannot_be_allowed_is_refused),
-		cmocka_unit_test(of_a_tcp_peer_only_the_uid_is_known),
-		cmocka_unit_test(params_are_checked_against_their_fields),
-		cmocka_unit_test(a_handler_that_forgets_to_answer_is_answered_for),
-		cmocka_unit_test(an_error_carries_code_words_and_data_on_one_line),
-		cmocka_unit_test(a_call_is_answered_later),
-		cmocka_unit_test(a_client_cancels_its_call),
-		cmocka_unit_test(a_cancelled_call_without_callback_stays_valid),
-		cmocka_unit_test(a_call_stays_valid_when_its_client_leaves),
-		cmocka_unit_test(free_cancels_open_calls),
-		cmocka_unit_test(notifications_go_to_one_or_all),
-		cmocka_unit_test(a_client_that_does_not_read_is_not_sent_to),
-		cmocka_unit_test(listen_says_what_is_wrong),
-		cmocka_unit_test(add_says_what_is_wrong),
-		cmocka_unit_test(our_client_talks_to_our_server),
-		cmocka_unit_test(what_other_threads_post_runs_on_the_servers),
-		cmocka_unit_test(what_was_posted_runs_before_the_server_goes),
-		cmocka_unit_test(a_cancelled_call_may_post_its_answer),
-		cmocka_unit_test(a_handler_stops_the_server),
-		cmocka_unit_test(a_handler_may_stop_the_server_twice),
-		cmocka_unit_test(log_lines_reach_the_host),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@ static void assert_text(const char *text, size_t len, const char *expected)
 	assert_memory_equal(text, expected, len);
 }
 
-static void lookups_can_be_chained(void **state)
+TEST(lookups_can_be_chained)
 {
 	struct koine_doc *doc = parse("{\"a\":{\"b\":[1,\"two\",null]},\"n\":-7}");
 	const struct koine_value *root = koine_doc_root(doc);
@@ -45,7 +45,7 @@ static void lookups_can_be_chained(void **state)
 	koine_doc_free(doc);
 }
 
-static void nothing_is_accepted_everywhere(void **state)
+TEST(nothing_is_accepted_everywhere)
 {
 	size_t len = 9;
 	int64_t n = 9;
@@ -73,7 +73,7 @@ static void nothing_is_accepted_everywhere(void **state)
 	assert_null(koine_answer_result(NULL));
 }
 
-static void numbers_must_fit(void **state)
+TEST(numbers_must_fit)
 {
 	struct koine_doc *doc = parse("[9223372036854775807,9223372036854775808,1.5,1e999,true]");
 	const struct koine_value *v = koine_value_first(koine_doc_root(doc));
@@ -100,7 +100,7 @@ static void numbers_must_fit(void **state)
 	koine_doc_free(doc);
 }
 
-static void bad_text_is_refused_with_a_place(void **state)
+TEST(bad_text_is_refused_with_a_place)
 {
 	struct koine_doc *doc = (struct koine_doc *)state;
 	char error[200] = "";
@@ -113,7 +113,7 @@ static void bad_text_is_refused_with_a_place(void **state)
 	assert_int_equal(strlen(error), 3);
 }
 
-static void a_document_keeps_its_own_copy(void **state)
+TEST(a_document_keeps_its_own_copy)
 {
 	char text[] = "{\"k\":\"v\"}";
 	struct koine_doc *doc = parse(text);
@@ -126,7 +126,7 @@ static void a_document_keeps_its_own_copy(void **state)
 	koine_doc_free(doc);
 }
 
-static void a_writer_puts_the_commas(void **state)
+TEST(a_writer_puts_the_commas)
 {
 	struct koine_doc *doc = parse("{ \"in\" : [ 1 , 2 ] }");
 	struct koine_json *j = NULL;
@@ -162,7 +162,7 @@ static void a_writer_puts_the_commas(void **state)
 	koine_doc_free(doc);
 }
 
-static void a_writer_that_grew_too_far_has_no_text(void **state)
+TEST(a_writer_that_grew_too_far_has_no_text)
 {
 	size_t piece = 16 << 20;
 	char *big = malloc(piece);
@@ -178,27 +178,11 @@ static void a_writer_that_grew_too_far_has_no_text(void **state)
 	free(big);
 }
 
-static void the_version_is_that_of_the_header(void **state)
+TEST(the_version_is_that_of_the_header)
 {
 	char expected[32];
 
 	snprintf(expected, sizeof(expected), "%d.%d.%d", KOINE_VERSION_MAJOR, KOINE_VERSION_MINOR,
 		 KOINE_VERSION_PATCH);
 	assert_string_equal(koine_version(), expected);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lookups_can_be_chained),
-		cmocka_unit_test(nothing_is_accepted_everywhere),
-		cmocka_unit_test(numbers_must_fit),
-		cmocka_unit_test(bad_text_is_refused_with_a_place),
-		cmocka_unit_test(a_document_keeps_its_own_copy),
-		cmocka_unit_test(a_writer_puts_the_commas),
-		cmocka_unit_test(a_writer_that_grew_too_far_has_no_text),
-		cmocka_unit_test(the_version_is_that_of_the_header),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,6 @@ static struct dialer c;
 
 static int set_up(void **state)
 {
-	(void)state;
 	n_cancelled = 0;
 	slow_call = NULL;
 	assert_int_equal(mcp_world_init(&m), 0);
@@ -26,11 +25,12 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	dialer_done(&c);
 	mcp_world_done(&m);
 	return 0;
 }
+
+FIXTURE(set_up, tear_down);
 
 static void say(const char *line)
 {
@@ -105,7 +105,7 @@ static void converse(const struct value *v)
 	assert_int_equal(c.in.len, 0);
 }
 
-static void conversations_are_byte_for_byte(void **state)
+TEST(conversations_are_byte_for_byte)
 {
 	struct value *all;
 	struct arena a;
@@ -129,9 +129,8 @@ static void conversations_are_byte_for_byte(void **state)
 
 /* ---- threads ---- */
 
-static void a_tool_runs_where_its_row_says(void **state)
+TEST(a_tool_runs_where_its_row_says)
 {
-	(void)state;
 	lane_of_read = -5;
 	assert_has(
 		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
@@ -177,13 +176,12 @@ static const char *list(const char *method, const char *cursor)
 	return ask(line);
 }
 
-static void lists_come_in_pages(void **state)
+TEST(lists_come_in_pages)
 {
 	char cursor[200];
 	const char *answer = list("tools/list", NULL);
 	unsigned n = count(answer, "\"inputSchema\"");
 
-	(void)state;
 	assert_int_equal(n, 3);
 	while (next_cursor(answer, cursor)) {
 		answer = list("tools/list", cursor);
@@ -193,11 +191,10 @@ static void lists_come_in_pages(void **state)
 	assert_has(answer, "\"ttlMs\":5,\"cacheScope\":\"private\"");
 }
 
-static void a_cursor_belongs_to_its_list(void **state)
+TEST(a_cursor_belongs_to_its_list)
 {
 	char cursor[200];
 
-	(void)state;
 	assert_true(next_cursor(list("tools/list", NULL), cursor));
 	assert_has(list("prompts/list", cursor), "\"code\":-32602");
 	assert_has(list("prompts/list", ""), "\"code\":-32602");
@@ -205,7 +202,7 @@ static void a_cursor_belongs_to_its_list(void **state)
 	assert_has(list("tools/list", cursor), "\"code\":-32602");
 }
 
-static void completions_end_at_a_hundred(void **state)
+TEST(completions_end_at_a_hundred)
 {
 	const char *answer =
 		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"completion/"
@@ -214,7 +211,6 @@ static void completions_end_at_a_hundred(void **state)
 		    "prompt\",\"name\":\"hello\"},\"argument\":{\"name\":\"text\",\"value\":"
 		    "\"\"}," META "}}");
 
-	(void)state;
 	assert_int_equal(count(answer, "\"x\""), 100);
 	assert_has(answer, "\"total\":120,\"hasMore\":true");
 }
@@ -269,7 +265,7 @@ static void check_long(const char *id, const char *name)
 	assert_int_equal(room_used(&m.w.server->room), 0);
 }
 
-static void items_that_find_no_room_are_written_again(void **state)
+TEST(items_that_find_no_room_are_written_again)
 {
 	static const struct mcp_tool tools[] = {
 		{.row = {.name = "long", .handle = say_long, .where = READER}},
@@ -277,7 +273,6 @@ static void items_that_find_no_room_are_written_again(void **state)
 	};
 	struct limits limits = default_limits;
 
-	(void)state;
 	memset(long_text, 'x', LONG);
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(mcp_add_tool(m.mcp, &tools[i]), 0);
@@ -317,14 +312,13 @@ static const char *ask_with(const char *state, const char *responses)
 	return ask(line);
 }
 
-static void answers_are_carried_from_round_to_round(void **state)
+TEST(answers_are_carried_from_round_to_round)
 {
 	char carried[1000];
 	const char *at;
 	const char *answer = ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/"
 				 "call\",\"params\":{\"name\":\"ask\"," META "}}");
 
-	(void)state;
 	assert_has(answer, "\"resultType\":\"input_required\",\"inputRequests\":{\"name\":{");
 	at = strstr(answer, "\"requestState\":\"");
 	assert_int_equal(sscanf(at, "\"requestState\":\"%999[^\"]", carried), 1);
@@ -337,12 +331,11 @@ static void answers_are_carried_from_round_to_round(void **state)
 		   "\\\"content\\\":{\\\"n\\\":1}}\"},{\"type\":\"text\",\"text\":\"kept\"}");
 }
 
-static void state_that_has_expired_is_refused(void **state)
+TEST(state_that_has_expired_is_refused)
 {
 	char fresh[200];
 	char sealed[600];
 
-	(void)state;
 	snprintf(fresh, sizeof(fresh), "{\"expires\":%lld,\"answers\":{}}",
 		 (long long)clock_utc_ms() / 1000 + 100);
 	seal_state(sealed, sizeof(sealed), fresh, "{}");
@@ -357,9 +350,8 @@ static void state_that_has_expired_is_refused(void **state)
 
 /* ---- telling ---- */
 
-static void listeners_are_told_what_they_asked_for(void **state)
+TEST(listeners_are_told_what_they_asked_for)
 {
-	(void)state;
 	assert_has(
 		ask("{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"subscriptions/listen\",\"params\":{"
 		    "\"notifications\":{\"promptsListChanged\":true,\"resourceSubscriptions\":["
@@ -391,11 +383,10 @@ static void open_legacy(void)
 		  "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"elicitation\":{}}}}");
 }
 
-static void subscriptions_have_a_limit(void **state)
+TEST(subscriptions_have_a_limit)
 {
 	char line[200];
 
-	(void)state;
 	open_legacy();
 	for (int i = 0; i < 1024; i++) {
 		snprintf(line, sizeof(line),
@@ -415,9 +406,8 @@ static void subscriptions_have_a_limit(void **state)
 	assert_false(mcp_watched(m.mcp, TEXT("w://1023")));
 }
 
-static void progress_only_grows(void **state)
+TEST(progress_only_grows)
 {
-	(void)state;
 	open_legacy();
 	assert_has(
 		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
@@ -436,11 +426,10 @@ static void progress_only_grows(void **state)
 }
 
 /* An answer must get through although as many calls wait as may run. */
-static void an_answer_overtakes_a_full_queue(void **state)
+TEST(an_answer_overtakes_a_full_queue)
 {
 	char line[200];
 
-	(void)state;
 	open_legacy();
 	for (unsigned i = 0; i < default_limits.waiting; i++) {
 		snprintf(line, sizeof(line),
@@ -457,11 +446,10 @@ static void an_answer_overtakes_a_full_queue(void **state)
 }
 
 /* What waits for its turn has not run, and does not when it is cancelled. */
-static void a_cancelled_request_in_a_full_queue_never_runs(void **state)
+TEST(a_cancelled_request_in_a_full_queue_never_runs)
 {
 	char line[200];
 
-	(void)state;
 	open_legacy();
 	for (unsigned i = 0; i <= default_limits.waiting; i++) {
 		snprintf(line, sizeof(line),
@@ -517,11 +505,10 @@ static const char *about_task(const char *method, const char *id, const char *mo
 	return ask(line);
 }
 
-static void a_task_outlives_its_client(void **state)
+TEST(a_task_outlives_its_client)
 {
 	char id[64];
 
-	(void)state;
 	begin_task("job", id);
 	assert_has(about_task("get", id, ""), "\"status\":\"working\"");
 	dialer_done(&c);
@@ -539,23 +526,21 @@ static void a_task_outlives_its_client(void **state)
 	assert_has(about_task("get", "nonsense", ""), "\"code\":-32602");
 }
 
-static void a_task_is_cancelled(void **state)
+TEST(a_task_is_cancelled)
 {
 	char id[64];
 
-	(void)state;
 	begin_task("job", id);
 	assert_has(about_task("cancel", id, ""), "\"resultType\":\"complete\"");
 	assert_int_equal(n_cancelled, 1);
 	assert_has(about_task("get", id, ""), "\"status\":\"cancelled\"");
 }
 
-static void a_task_asks(void **state)
+TEST(a_task_asks)
 {
 	char id[64];
 	const char *answer;
 
-	(void)state;
 	begin_task("job_ask", id);
 	answer = about_task("get", id, "");
 	assert_has(answer, "\"status\":\"input_required\"");
@@ -574,9 +559,8 @@ static void a_task_asks(void **state)
 	assert_has(answer, "\"text\":\"kept\"");
 }
 
-static void only_those_who_know_tasks_get_one(void **state)
+TEST(only_those_who_know_tasks_get_one)
 {
-	(void)state;
 	assert_has(
 		ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"tools/call\",\"params\":{\"name\":"
 		    "\"job\"," META "}}"),
@@ -587,11 +571,10 @@ static void only_those_who_know_tasks_get_one(void **state)
 		"\"code\":-32021");
 }
 
-static void tasks_have_a_limit(void **state)
+TEST(tasks_have_a_limit)
 {
 	char id[64];
 
-	(void)state;
 	for (int i = 0; i < 1024; i++)
 		begin_task("job", id);
 	assert_has(
@@ -615,12 +598,11 @@ static const struct dialect other_dialect = {.name = "other",
 					     .methods = other_methods,
 					     .n_methods = 1};
 
-static void a_guest_is_known_by_its_first_line(void **state)
+TEST(a_guest_is_known_by_its_first_line)
 {
 	struct endpoint *e = m.w.endpoint;
 	struct endpoint *other = calloc(1, sizeof(*other));
 
-	(void)state;
 	assert_int_equal(registry_add(m.w.registry, other_methods, 1), 0);
 	*other = (struct endpoint) {.server = m.w.server,
 				    .dialect = &other_dialect,
@@ -648,32 +630,4 @@ static void a_guest_is_known_by_its_first_line(void **state)
 	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"hello\"}"), "\"hello\"");
 	assert_has(ask("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\"}"), "-32601");
 	m.w.endpoint = e;
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(conversations_are_byte_for_byte),
-		TEST(a_tool_runs_where_its_row_says),
-		TEST(lists_come_in_pages),
-		TEST(a_cursor_belongs_to_its_list),
-		TEST(completions_end_at_a_hundred),
-		TEST(items_that_find_no_room_are_written_again),
-		TEST(answers_are_carried_from_round_to_round),
-		TEST(state_that_has_expired_is_refused),
-		TEST(listeners_are_told_what_they_asked_for),
-		TEST(subscriptions_have_a_limit),
-		TEST(progress_only_grows),
-		TEST(an_answer_overtakes_a_full_queue),
-		TEST(a_cancelled_request_in_a_full_queue_never_runs),
-		TEST(a_task_outlives_its_client),
-		TEST(a_task_is_cancelled),
-		TEST(a_task_asks),
-		TEST(only_those_who_know_tasks_get_one),
-		TEST(tasks_have_a_limit),
-		TEST(a_guest_is_known_by_its_first_line),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,6 @@ static struct mcp_world m;
 
 static int set_up(void **state)
 {
-	(void)state;
 	n_cancelled = 0;
 	slow_call = NULL;
 	assert_int_equal(mcp_world_init(&m), 0);
@@ -23,10 +22,11 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-	(void)state;
 	mcp_world_done(&m);
 	return 0;
 }
+
+FIXTURE(set_up, tear_down);
 
 static void dial(struct dialer *c)
 {
@@ -81,11 +81,10 @@ static void open_session(struct dialer *c, char header[100])
 	buf_clear(&c->in);
 }
 
-static void closing_cancels_a_modern_call(void **state)
+TEST(closing_cancels_a_modern_call)
 {
 	struct dialer c;
 
-	(void)state;
 	dial(&c);
 	post(&c, "POST",
 	     "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: slow\r\n",
@@ -100,14 +99,13 @@ static void closing_cancels_a_modern_call(void **state)
 	assert_int_equal(m.w.server->n_calls, 0);
 }
 
-static void closing_does_not_cancel_a_legacy_call(void **state)
+TEST(closing_does_not_cancel_a_legacy_call)
 {
 	struct dialer c;
 	char session[100];
 	char headers[200];
 	struct call *call;
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	post(&c, "POST", session, slow);
@@ -133,14 +131,13 @@ static void closing_does_not_cancel_a_legacy_call(void **state)
 	dialer_done(&c);
 }
 
-static void an_answer_waits_for_its_client(void **state)
+TEST(an_answer_waits_for_its_client)
 {
 	struct dialer c;
 	char session[100];
 	char headers[200];
 	struct call *call;
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	post(&c, "POST", session, slow);
@@ -180,7 +177,7 @@ static void resume(struct dialer *c, const char *session)
 }
 
 /* Only the last one to resume a stream is sent the rest of it; the others end. */
-static void a_resumed_stream_has_one_carrier(void **state)
+TEST(a_resumed_stream_has_one_carrier)
 {
 	struct dialer c;
 	struct dialer one;
@@ -188,7 +185,6 @@ static void a_resumed_stream_has_one_carrier(void **state)
 	char session[100];
 	struct call *call;
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	post(&c, "POST", session, slow);
@@ -216,7 +212,7 @@ static void a_resumed_stream_has_one_carrier(void **state)
 }
 
 /* A client that resumes and does not read loses its connection, not its place in the stream. */
-static void a_resumed_stream_ends_where_its_client_does_not_read(void **state)
+TEST(a_resumed_stream_ends_where_its_client_does_not_read)
 {
 	char big[60000];
 	struct dialer c;
@@ -224,7 +220,6 @@ static void a_resumed_stream_ends_where_its_client_does_not_read(void **state)
 	char session[100];
 	struct call *call;
 
-	(void)state;
 	memset(big, 'x', sizeof(big) - 1);
 	big[sizeof(big) - 1] = '\0';
 	m.w.server->opts.limits.queue_bytes = 4096;
@@ -253,13 +248,12 @@ static void a_resumed_stream_ends_where_its_client_does_not_read(void **state)
 	assert_int_equal(m.w.server->n_calls, 0);
 }
 
-static void a_session_ends(void **state)
+TEST(a_session_ends)
 {
 	struct dialer c;
 	struct dialer stream;
 	char session[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	dial(&stream);
@@ -277,14 +271,13 @@ static void a_session_ends(void **state)
 	dialer_done(&stream);
 }
 
-static void the_oldest_session_makes_room(void **state)
+TEST(the_oldest_session_makes_room)
 {
 	struct dialer c;
 	char first[100];
 	char second[100];
 	char other[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, first);
 	open_session(&c, second);
@@ -302,14 +295,13 @@ static void the_oldest_session_makes_room(void **state)
 	dialer_done(&c);
 }
 
-static void a_second_stream_replaces_the_first(void **state)
+TEST(a_second_stream_replaces_the_first)
 {
 	struct dialer c;
 	struct dialer one;
 	struct dialer two;
 	char session[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	dial(&one);
@@ -326,13 +318,12 @@ static void a_second_stream_replaces_the_first(void **state)
 	dialer_done(&c);
 }
 
-static void a_question_is_answered_by_another_connection(void **state)
+TEST(a_question_is_answered_by_another_connection)
 {
 	struct dialer c;
 	struct dialer other;
 	char session[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	post(&c, "POST", session,
@@ -379,13 +370,12 @@ static void subscribe(struct dialer *c, const char *session, size_t len, const c
 	free(body);
 }
 
-static void subscriptions_are_bounded_in_bytes(void **state)
+TEST(subscriptions_are_bounded_in_bytes)
 {
 	struct dialer c;
 	char session[100];
 	char last[100] = "";
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	subscribe(&c, session, MCP_URI_MAX, "\"result\":{}");
@@ -410,13 +400,12 @@ static void subscriptions_are_bounded_in_bytes(void **state)
 	dialer_done(&c);
 }
 
-static void a_listener_that_keeps_too_much_is_refused(void **state)
+TEST(a_listener_that_keeps_too_much_is_refused)
 {
 	struct dialer c;
 	char *body = malloc((1 << 20) + 1000);
 	int at;
 
-	(void)state;
 	assert_non_null(body);
 	at = sprintf(body,
 		     "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"subscriptions/listen\","
@@ -433,14 +422,13 @@ static void a_listener_that_keeps_too_much_is_refused(void **state)
 }
 
 /* Whatever a client says of itself, its session keeps only names. */
-static void a_session_keeps_little_of_its_client(void **state)
+TEST(a_session_keeps_little_of_its_client)
 {
 	struct dialer c;
 	struct mcp_session *s;
 	char *body = malloc(200000);
 	int at;
 
-	(void)state;
 	assert_non_null(body);
 	at = sprintf(body, "{\"jsonrpc\":\"2.0\",\"id\":0,\"method\":\"initialize\",\"params\":{"
 			   "\"protocolVersion\":\"2025-11-25\",\"capabilities\":{\"roots\":{},"
@@ -464,7 +452,7 @@ static void a_session_keeps_little_of_its_client(void **state)
 	free(body);
 }
 
-static void an_unused_session_ends(void **state)
+TEST(an_unused_session_ends)
 {
 	struct dialer c;
 	struct dialer stream;
@@ -500,7 +488,7 @@ static void an_unused_session_ends(void **state)
 
 /* ---- refused requests ---- */
 
-static void a_refused_request_has_no_effect(void **state)
+TEST(a_refused_request_has_no_effect)
 {
 	static const char level[] =
 		"{\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"logging/setLevel\",\"params\":{"
@@ -514,7 +502,6 @@ static void a_refused_request_has_no_effect(void **state)
 	char session[100];
 	char body[200];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	s = list_entry(list_first(&m.mcp->sessions), struct mcp_session, link);
@@ -544,13 +531,12 @@ static void a_refused_request_has_no_effect(void **state)
 }
 
 /* The calls in flight may wait for nothing else. */
-static void a_cancel_is_heard_when_too_many_calls_are_in_flight(void **state)
+TEST(a_cancel_is_heard_when_too_many_calls_are_in_flight)
 {
 	struct dialer c;
 	struct dialer other;
 	char session[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	post(&c, "POST", session, slow);
@@ -568,13 +554,12 @@ static void a_cancel_is_heard_when_too_many_calls_are_in_flight(void **state)
 }
 
 /* As on a connection of lines: neither a result nor an error follows. */
-static void a_cancelled_call_is_not_answered(void **state)
+TEST(a_cancelled_call_is_not_answered)
 {
 	struct dialer c;
 	struct dialer other;
 	char session[100];
 
-	(void)state;
 	dial(&c);
 	open_session(&c, session);
 	/* Without a progress token nothing begins a stream. */
@@ -603,14 +588,13 @@ static void a_cancelled_call_is_not_answered(void **state)
 }
 
 /* Nobody can receive its answer any more, whether its connection is open or not. */
-static void an_ended_session_cancels_its_calls(void **state)
+TEST(an_ended_session_cancels_its_calls)
 {
 	struct dialer gone;
 	struct dialer c;
 	char session[100];
 	char other[100];
 
-	(void)state;
 	dial(&gone);
 	open_session(&gone, session);
 	post(&gone, "POST", session, slow);
@@ -661,9 +645,8 @@ static void keeps_to_8192(const char *method, const char *name, size_t len)
 }
 
 /* Either all of it together is too much, or one text alone. */
-static void an_answer_keeps_to_its_limit(void **state)
+TEST(an_answer_keeps_to_its_limit)
 {
-	(void)state;
 	m.w.server->opts.limits.reply_bytes = 8192;
 	keeps_to_8192("tools/call", "echo", 6000);
 	keeps_to_8192("tools/call", "echo", 9000);
@@ -671,7 +654,7 @@ static void an_answer_keeps_to_its_limit(void **state)
 }
 
 /* Nothing is to tell, and yet something comes. */
-static void a_silent_stream_shows_life(void **state)
+TEST(a_silent_stream_shows_life)
 {
 	struct dialer c;
 
@@ -688,32 +671,4 @@ static void a_silent_stream_shows_life(void **state)
 	dialer_done(&c);
 	while (m.w.server->n_calls > 0)
 		assert_true(world_turn(&m.w, NULL));
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(closing_cancels_a_modern_call),
-		TEST(closing_does_not_cancel_a_legacy_call),
-		TEST(an_answer_waits_for_its_client),
-		TEST(a_resumed_stream_has_one_carrier),
-		TEST(a_resumed_stream_ends_where_its_client_does_not_read),
-		TEST(a_session_ends),
-		TEST(an_ended_session_cancels_its_calls),
-		TEST(the_oldest_session_makes_room),
-		TEST(a_second_stream_replaces_the_first),
-		TEST(a_question_is_answered_by_another_connection),
-		TEST(subscriptions_are_bounded_in_bytes),
-		TEST(a_listener_that_keeps_too_much_is_refused),
-		TEST(a_session_keeps_little_of_its_client),
-		TEST(an_unused_session_ends),
-		TEST(a_refused_request_has_no_effect),
-		TEST(a_cancel_is_heard_when_too_many_calls_are_in_flight),
-		TEST(a_cancelled_call_is_not_answered),
-		TEST(an_answer_keeps_to_its_limit),
-		TEST(a_silent_stream_shows_life),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

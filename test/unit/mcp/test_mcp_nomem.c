@@ -130,21 +130,13 @@ static bool round_of(unsigned at, bool all)
 	return hit;
 }
 
-static void every_allocation_may_fail(void **state)
+TEST(every_allocation_may_fail)
 {
 	unsigned at = 1;
 
-	(void)state;
 	while (round_of(at, false))
 		at++;
 	assert_true(at > 60);
 	for (unsigned i = 1; i < at; i++)
 		round_of(i, true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {cmocka_unit_test(every_allocation_may_fail)};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,6 @@ static int read_table(void **state)
 	struct why why;
 	int fd = open(getenv("KOINE_WORDS"), O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	buf_init(&file, WORD_TABLE_BYTES_MAX);
 	if (fd < 0 || file_read_all(fd, &file) != 0)
 		return -1;
@@ -36,15 +35,15 @@ static int read_table(void **state)
 
 static int free_table(void **state)
 {
-	(void)state;
 	word_table_free(table);
 	buf_done(&file);
 	return 0;
 }
 
+GROUP_FIXTURE(read_table, free_table);
+
 static int setup(void **state)
 {
-	(void)state;
 	scratch = search_scratch_new();
 	ix = search_index_new(NULL);
 	tuning = search_default_tuning;
@@ -53,11 +52,12 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	search_index_free(ix);
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static void add(uint64_t key, const char *text)
 {
@@ -92,9 +92,8 @@ static void fill(void)
 		add(100 + i, about[i]);
 }
 
-static void a_similar_word_is_found(void **state)
+TEST(a_similar_word_is_found)
 {
-	(void)state;
 	fill();
 	add(1, "our nurse moved to Ghent");
 	ask("where did the doctor go?");
@@ -107,9 +106,8 @@ static void a_similar_word_is_found(void **state)
 	assert_int_equal(n_hits, 0);
 }
 
-static void the_word_itself_comes_first(void **state)
+TEST(the_word_itself_comes_first)
 {
-	(void)state;
 	fill();
 	add(1, "the nurse moved to Ghent");
 	add(2, "the surgeon moved to Ghent");
@@ -120,9 +118,8 @@ static void the_word_itself_comes_first(void **state)
 }
 
 /* Three words for the same do not make a memory better than one word for two. */
-static void several_similar_words_count_once(void **state)
+TEST(several_similar_words_count_once)
 {
-	(void)state;
 	fill();
 	add(1, "nurse surgeon physician");
 	add(2, "nurse van ladder");
@@ -131,9 +128,8 @@ static void several_similar_words_count_once(void **state)
 	assert_int_equal(hits[0].key, 2);
 }
 
-static void names_numbers_and_times_are_like_no_others(void **state)
+TEST(names_numbers_and_times_are_like_no_others)
 {
-	(void)state;
 	fill();
 	add(1, "our nurse moved to Ghent");
 	ask("was it for the Doctor");
@@ -144,9 +140,8 @@ static void names_numbers_and_times_are_like_no_others(void **state)
 }
 
 /* "surgeon" is one letter away from "sturgeon", but it is a word. */
-static void a_word_of_the_table_is_not_repaired(void **state)
+TEST(a_word_of_the_table_is_not_repaired)
 {
-	(void)state;
 	fill();
 	add(1, "they caught a sturgeon");
 	ask("surgeon");
@@ -158,9 +153,8 @@ static void a_word_of_the_table_is_not_repaired(void **state)
 	assert_int_equal(n_hits, 1);
 }
 
-static void many_words_have_no_more_bits_than_there_are(void **state)
+TEST(many_words_have_no_more_bits_than_there_are)
 {
-	(void)state;
 	fill();
 	add(1, "nurse van puppy cottage salary purchase lunch snack infant voyage fever glad");
 	ask("doctor car dog house money buy eat food child holiday sick happy book music film "
@@ -168,21 +162,4 @@ static void many_words_have_no_more_bits_than_there_are(void **state)
 	    "garden cook drink wine bread meat fish fruit vegetable bicycle train plane boat");
 	assert_int_equal(n_hits, 1);
 	assert_true(hits[0].similarity > 0 && hits[0].similarity <= 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_similar_word_is_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_word_itself_comes_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(several_similar_words_count_once, setup, teardown),
-		cmocka_unit_test_setup_teardown(names_numbers_and_times_are_like_no_others, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_word_of_the_table_is_not_repaired, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(many_words_have_no_more_bits_than_there_are, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, read_table, free_table);
 }

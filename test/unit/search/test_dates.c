@@ -1,11 +1,7 @@
 /* Times that questions name, and what of those times is found. Now is Friday, 5 January 2024. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <time.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "search/dates.h"
 #include "search/query.h"
@@ -34,6 +30,8 @@ static int teardown(void **state)
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static void add_at(uint64_t key, const char *text, int64_t time_ms)
 {
@@ -89,7 +87,7 @@ static void assert_date_finds(const char *question, int64_t right, int64_t wrong
 	assert_int_equal(first(question), 3);
 }
 
-static void a_date_named_lifts_what_is_of_it(void **state)
+TEST(a_date_named_lifts_what_is_of_it)
 {
 	assert_date_finds("picnic in May 2023", at(2023, 5, 30), at(2023, 6, 1));
 	assert_date_finds("the picnic on 7 May", at(2021, 5, 7), at(2023, 5, 8));
@@ -113,7 +111,7 @@ static void a_date_named_lifts_what_is_of_it(void **state)
 	assert_date_finds("picnic in the winter of 2022", at(2023, 2, 1), at(2023, 3, 1));
 }
 
-static void dates_are_written_in_many_ways(void **state)
+TEST(dates_are_written_in_many_ways)
 {
 	assert_date_finds("picnic on 20/05/2021", at(2021, 5, 20), at(2021, 5, 21));
 	assert_date_finds("picnic on 05/20/2021", at(2021, 5, 20), at(2021, 5, 21));
@@ -144,7 +142,7 @@ static void dates_are_written_in_many_ways(void **state)
 	assert_date_finds("picnics of the nineties", at(1990, 1, 1), at(2000, 1, 1));
 }
 
-static void dates_may_be_open_or_have_two_ends(void **state)
+TEST(dates_may_be_open_or_have_two_ends)
 {
 	assert_date_finds("picnic before 2022", at(2021, 12, 31), at(2022, 1, 1));
 	assert_date_finds("picnic after 2021", at(2022, 1, 1), at(2021, 12, 31));
@@ -164,7 +162,7 @@ static void dates_may_be_open_or_have_two_ends(void **state)
 			  at(2021, 5, 6));
 }
 
-static void dates_may_count_from_now(void **state)
+TEST(dates_may_count_from_now)
 {
 	assert_date_finds("picnic the day before yesterday", at(2024, 1, 3), at(2024, 1, 4));
 	assert_date_finds("picnic the day after tomorrow", at(2024, 1, 7), at(2024, 1, 6));
@@ -185,7 +183,7 @@ static void dates_may_count_from_now(void **state)
 	assert_date_finds("picnic next summer", at(2024, 6, 1), at(2023, 6, 1));
 }
 
-static void dates_are_found_in_other_languages(void **state)
+TEST(dates_are_found_in_other_languages)
 {
 	assert_date_finds("Was war gestern mit dem picnic?", at(2024, 1, 4), at(2024, 1, 5));
 	assert_date_finds("picnic vorgestern", at(2024, 1, 3), at(2024, 1, 4));
@@ -216,7 +214,7 @@ static void dates_are_found_in_other_languages(void **state)
 	assert_date_finds("el picnic entre marzo y mayo", at(2021, 5, 31), at(2021, 6, 1));
 }
 
-static void what_happened_then_is_found(void **state)
+TEST(what_happened_then_is_found)
 {
 	static const char *const asking[] = {"What happened yesterday?",
 					     "what's new since yesterday",
@@ -236,7 +234,7 @@ static void what_happened_then_is_found(void **state)
 }
 
 /* The digits of a date are rare words, and must not weigh as such. */
-static void the_words_of_a_date_do_not_drown_the_others(void **state)
+TEST(the_words_of_a_date_do_not_drown_the_others)
 {
 	for (uint64_t key = 10; key < 40; key++)
 		add_at(key, "coffee with friends", at(2021, 1, (int)key - 9));
@@ -246,7 +244,7 @@ static void the_words_of_a_date_do_not_drown_the_others(void **state)
 	assert_int_equal(first("coffee on 20/05/2021"), 1);
 }
 
-static void the_first_and_the_last_time_are_found(void **state)
+TEST(the_first_and_the_last_time_are_found)
 {
 	add_at(1, "we met Bob at the pool", at(2021, 5, 1));
 	add_at(2, "we met Bob at the lake", at(2022, 5, 1));
@@ -261,14 +259,14 @@ static void the_first_and_the_last_time_are_found(void **state)
 	assert_int_equal(first("Wann waren wir zum ersten Mal mit Bob am pool oder lake?"), 1);
 }
 
-static void not_every_first_is_an_order(void **state)
+TEST(not_every_first_is_an_order)
 {
 	add_at(1, "her violin is made of maple", at(2021, 5, 1));
 	add_at(2, "her first violin is made of spruce", at(2023, 5, 1));
 	assert_int_equal(first("What is her first violin made of?"), 2);
 }
 
-static void order_of_a_thing_finds_the_newest_or_the_oldest(void **state)
+TEST(order_of_a_thing_finds_the_newest_or_the_oldest)
 {
 	add_at(1, "release 1.0 is out", at(2021, 5, 1));
 	add_at(2, "with all tests green the team tagged release 1.4 on the server", at(2022, 5, 1));
@@ -288,7 +286,7 @@ static void order_of_a_thing_finds_the_newest_or_the_oldest(void **state)
 	assert_int_equal(first("first release"), 6);
 }
 
-static void order_of_a_thing_with_more_words_finds_those_with_all_of_them(void **state)
+TEST(order_of_a_thing_with_more_words_finds_those_with_all_of_them)
 {
 	add_at(1, "the backup of the mail server took 3 hours", at(2021, 5, 1));
 	add_at(2, "the backup of the mail server took 4 hours", at(2022, 5, 1));
@@ -300,7 +298,7 @@ static void order_of_a_thing_with_more_words_finds_those_with_all_of_them(void *
 	assert_int_equal(first("last backup of the mail server"), 3);
 }
 
-static void not_every_last_is_an_order(void **state)
+TEST(not_every_last_is_an_order)
 {
 	add_at(1, "Ann's last name is Miller", at(2021, 5, 1));
 	add_at(2, "the name of Ann's boat is Otter, says a sign", at(2023, 5, 1));
@@ -311,7 +309,7 @@ static void not_every_last_is_an_order(void **state)
 }
 
 /* Whatever it says, what is of a named day is found, also beside other words. */
-static void a_named_day_finds_what_is_of_it(void **state)
+TEST(a_named_day_finds_what_is_of_it)
 {
 	for (uint64_t key = 100; key < 1400; key++)
 		add_at(key, "coffee with friends", at(2021, 6, 1) + (int64_t)key * 60000);
@@ -331,7 +329,7 @@ static void a_named_day_finds_what_is_of_it(void **state)
 	assert_true(found(1) && !found(2));
 }
 
-static void dates_decide_only_when_they_are_looked_for(void **state)
+TEST(dates_decide_only_when_they_are_looked_for)
 {
 	add_at(1, "we had a picnic", at(2021, 5, 7));
 	add_at(2, "we had a picnic", at(2023, 6, 1));
@@ -341,7 +339,7 @@ static void dates_decide_only_when_they_are_looked_for(void **state)
 	assert_int_equal(first("I may picnic"), 2);
 }
 
-static void a_date_alone_finds_its_time(void **state)
+TEST(a_date_alone_finds_its_time)
 {
 	add_at(1, "we had a picnic", at(2024, 1, 4));
 	add_at(2, "the kettle broke", at(2024, 1, 4));
@@ -349,29 +347,4 @@ static void a_date_alone_finds_its_time(void **state)
 	first("What did we do yesterday?");
 	assert_int_equal(n_hits, 2);
 	assert_false(found(3));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(a_date_named_lifts_what_is_of_it),
-		TEST(dates_are_written_in_many_ways),
-		TEST(dates_may_be_open_or_have_two_ends),
-		TEST(dates_may_count_from_now),
-		TEST(dates_are_found_in_other_languages),
-		TEST(what_happened_then_is_found),
-		TEST(the_words_of_a_date_do_not_drown_the_others),
-		TEST(the_first_and_the_last_time_are_found),
-		TEST(not_every_first_is_an_order),
-		TEST(order_of_a_thing_finds_the_newest_or_the_oldest),
-		TEST(order_of_a_thing_with_more_words_finds_those_with_all_of_them),
-		TEST(not_every_last_is_an_order),
-		TEST(a_named_day_finds_what_is_of_it),
-		TEST(dates_decide_only_when_they_are_looked_for),
-		TEST(a_date_alone_finds_its_time),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

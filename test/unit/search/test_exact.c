@@ -4,15 +4,9 @@
  * Among the words are those that look like small words of other languages (a Romanian "cat", a
  * Dutch "door"), parts of dates, names that are words, and words that only ask.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
 
 #include "search/query.h"
 
@@ -150,20 +144,20 @@ static void one_round(bool accents)
 	finish();
 }
 
-static void a_word_finds_itself(void **state)
+TEST(a_word_finds_itself)
 {
 	for (unsigned i = 0; i < ROUNDS; i++)
 		one_round(false);
 }
 
-static void an_accented_word_finds_itself(void **state)
+TEST(an_accented_word_finds_itself)
 {
 	for (unsigned i = 0; i < ROUNDS; i++)
 		one_round(true);
 }
 
 /* Even where all memories are English. */
-static void a_question_in_another_language_finds_the_word(void **state)
+TEST(a_question_in_another_language_finds_the_word)
 {
 	static const char *const words[] = {"phone",  "way",    "berries", "family", "mice",
 					    "candle", "houses", "city",    "bought", "running"};
@@ -190,7 +184,7 @@ static void a_question_in_another_language_finds_the_word(void **state)
 }
 
 /* Where all others are Swedish, a word that is small in Swedish may still be another one. */
-static void a_small_word_of_the_others_finds_itself(void **state)
+TEST(a_small_word_of_the_others_finds_itself)
 {
 	start();
 	for (uint64_t key = 10; key < 20; key++)
@@ -201,7 +195,7 @@ static void a_small_word_of_the_others_finds_itself(void **state)
 }
 
 /* Names that are small words are written with a capital. */
-static void a_small_word_may_be_a_name(void **state)
+TEST(a_small_word_may_be_a_name)
 {
 	start();
 	add(1, "Will likes green tea");
@@ -211,17 +205,4 @@ static void a_small_word_may_be_a_name(void **state)
 	assert_true(find("does Will have a car", 1));
 	assert_false(find("which car will it be", 1));
 	finish();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_word_finds_itself),
-		cmocka_unit_test(an_accented_word_finds_itself),
-		cmocka_unit_test(a_question_in_another_language_finds_the_word),
-		cmocka_unit_test(a_small_word_of_the_others_finds_itself),
-		cmocka_unit_test(a_small_word_may_be_a_name),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,22 +29,20 @@ static void check_order(size_t n)
 	}
 }
 
-static void words_alone_keep_their_order(void **state)
+TEST(words_alone_keep_their_order)
 {
 	size_t n = make_words(N);
 
-	(void)state;
 	assert_int_equal(search_fuse(&fuse_default_weights, 1, words, n, near, n, hits), n);
 	for (size_t i = 0; i < n; i++)
 		assert_int_equal(hits[i].key, words[i].key);
 	check_order(n);
 }
 
-static void a_nearer_one_moves_up(void **state)
+TEST(a_nearer_one_moves_up)
 {
 	size_t n = make_words(10);
 
-	(void)state;
 	near[3].z = 6;
 	near[0].z = -6; /* farther than others: no worse for that */
 	search_fuse(&fuse_default_weights, 1, words, n, near, n, hits);
@@ -53,11 +51,10 @@ static void a_nearer_one_moves_up(void **state)
 	check_order(n);
 }
 
-static void what_only_vectors_found_is_among_them(void **state)
+TEST(what_only_vectors_found_is_among_them)
 {
 	size_t n = make_words(10);
 
-	(void)state;
 	near[n] = (struct near_hit) {.key = 500, .z = 4};
 	near[n + 1] = (struct near_hit) {.key = 501, .z = -1};
 	assert_int_equal(search_fuse(&fuse_default_weights, 1, words, n, near, n + 2, hits), n + 2);
@@ -66,9 +63,8 @@ static void what_only_vectors_found_is_among_them(void **state)
 	check_order(n + 2);
 }
 
-static void without_words_the_nearest_is_first(void **state)
+TEST(without_words_the_nearest_is_first)
 {
-	(void)state;
 	near[0] = (struct near_hit) {.key = 1, .z = 3};
 	near[1] = (struct near_hit) {.key = 2, .z = 0.5f};
 	near[2] = (struct near_hit) {.key = 3, .z = -2};
@@ -79,11 +75,10 @@ static void without_words_the_nearest_is_first(void **state)
 	assert_int_equal(search_fuse(&fuse_default_weights, 1, NULL, 0, NULL, 0, hits), 0);
 }
 
-static void a_model_without_trust_changes_nothing(void **state)
+TEST(a_model_without_trust_changes_nothing)
 {
 	size_t n = make_words(10);
 
-	(void)state;
 	near[9].z = 50;
 	near[n] = (struct near_hit) {.key = 500, .z = 40};
 	search_fuse(&fuse_default_weights, 0, words, n, near, n + 1, hits);
@@ -104,11 +99,10 @@ static float trust_after(struct fuse_fit *fit, float beyond, size_t n)
 	return fuse_trust(&fuse_default_weights, fit);
 }
 
-static void trust_is_lost_and_won_again(void **state)
+TEST(trust_is_lost_and_won_again)
 {
 	struct fuse_fit fit = fuse_first_fit;
 
-	(void)state;
 	assert_true(fuse_trust(&fuse_default_weights, &fit) == 1);
 	assert_true(trust_after(&fit, 0, 20) == 0);
 	assert_true(trust_after(&fit, 0.5f, 20) == 1);
@@ -118,40 +112,22 @@ static void trust_is_lost_and_won_again(void **state)
 	assert_true(trust_after(&fit, 0.5f, 500) == 1);
 }
 
-static void one_search_does_not_decide(void **state)
+TEST(one_search_does_not_decide)
 {
 	struct fuse_fit fit = fuse_first_fit;
 
-	(void)state;
 	trust_after(&fit, 0.3f, 50);
 	assert_true(trust_after(&fit, -1000, 1) == 1);
 	trust_after(&fit, 0, 500);
 	assert_true(trust_after(&fit, 1000, 1) == 0);
 }
 
-static void what_judges_nothing_teaches_nothing(void **state)
+TEST(what_judges_nothing_teaches_nothing)
 {
 	const struct near_found nothing = {.beyond = -1};
 	struct fuse_fit fit = fuse_first_fit;
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		fuse_learn(&fit, &nothing);
 	assert_true(fuse_trust(&fuse_default_weights, &fit) == 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_alone_keep_their_order),
-		cmocka_unit_test(a_nearer_one_moves_up),
-		cmocka_unit_test(what_only_vectors_found_is_among_them),
-		cmocka_unit_test(without_words_the_nearest_is_first),
-		cmocka_unit_test(a_model_without_trust_changes_nothing),
-		cmocka_unit_test(trust_is_lost_and_won_again),
-		cmocka_unit_test(one_search_does_not_decide),
-		cmocka_unit_test(what_judges_nothing_teaches_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,21 +48,20 @@ static struct words *words;
 
 static int set_up(void **state)
 {
-	(void)state;
 	words = words_new();
 	return words ? 0 : -1;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	words_free(words);
 	return 0;
 }
 
-static void vectors_are_as_described(void **state)
+GROUP_FIXTURE(set_up, tear_down);
+
+TEST(vectors_are_as_described)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		float want[HASH_EMBED_DIM] = {0};
 		float got[HASH_EMBED_DIM];
@@ -88,17 +87,16 @@ static float nearness(const char *a, const char *b)
 	return vector_dot(left, right, HASH_EMBED_DIM);
 }
 
-static void vectors_are_one_long(void **state)
+TEST(vectors_are_one_long)
 {
 	static const char *const texts[] = {"", "a", "the of and", "one two three two one",
 					    "\xf0\x9f\x98\x80 smile"};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_float_equal(nearness(texts[i], texts[i]), 1.0, 1e-5);
 }
 
-static void texts_that_share_words_are_nearer(void **state)
+TEST(texts_that_share_words_are_nearer)
 {
 	static const struct {
 		const char *text;
@@ -113,7 +111,6 @@ static void texts_that_share_words_are_nearer(void **state)
 		{"children went home", "a child goes home", "the compiler failed"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		float near = nearness(rows[i].text, rows[i].near);
 		float far = nearness(rows[i].text, rows[i].far);
@@ -124,34 +121,19 @@ static void texts_that_share_words_are_nearer(void **state)
 	}
 }
 
-static void little_words_say_little(void **state)
+TEST(little_words_say_little)
 {
-	(void)state;
 	assert_true(nearness("the bridge", "a bridge") > 0.95f);
 	assert_true(nearness("it is the house", "it is the river") < 0.5f);
 }
 
-static void long_texts_do_not_overflow(void **state)
+TEST(long_texts_do_not_overflow)
 {
 	static char text[1 << 20];
 	float got[HASH_EMBED_DIM];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = i % 5 == 4 ? ' ' : (char)('a' + i % 5);
 	hash_embed(words, (struct text) {.data = text, .len = sizeof(text)}, got);
 	assert_float_equal(vector_dot(got, got, HASH_EMBED_DIM), 1.0, 1e-5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(vectors_are_as_described),
-		cmocka_unit_test(vectors_are_one_long),
-		cmocka_unit_test(texts_that_share_words_are_nearer),
-		cmocka_unit_test(little_words_say_little),
-		cmocka_unit_test(long_texts_do_not_overflow),
-	};
-
-	return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -1,13 +1,7 @@
 /* An index as bytes: what is read again finds the same, and bytes that are wrong do no harm. */
-#include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <errno.h>
 
 #include "base/why.h"
 #include "search/file/image.h"
@@ -32,6 +26,8 @@ static int teardown(void **state)
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static uint32_t random_below(uint32_t n)
 {
@@ -165,7 +161,7 @@ static struct search_index *compacted(struct search_index *ix)
 	return search_copy_take(copy);
 }
 
-static void what_is_read_again_finds_the_same(void **state)
+TEST(what_is_read_again_finds_the_same)
 {
 	static const size_t sizes[] = {0, 1, 2, 30, 3000};
 
@@ -194,7 +190,7 @@ static void what_is_read_again_finds_the_same(void **state)
 	}
 }
 
-static void a_copy_is_made_while_the_index_changes(void **state)
+TEST(a_copy_is_made_while_the_index_changes)
 {
 	enum { N = 2000 };
 	struct search_index *ix = made(N);
@@ -228,7 +224,7 @@ static void a_copy_is_made_while_the_index_changes(void **state)
 	search_index_free(ix);
 }
 
-static void a_copy_of_an_index_that_was_compacted_is_begun_anew(void **state)
+TEST(a_copy_of_an_index_that_was_compacted_is_begun_anew)
 {
 	enum { N = 1000 };
 	struct search_index *ix = made(N);
@@ -244,7 +240,7 @@ static void a_copy_of_an_index_that_was_compacted_is_begun_anew(void **state)
 	search_index_free(ix);
 }
 
-static void a_head_that_does_not_fit_is_refused(void **state)
+TEST(a_head_that_does_not_fit_is_refused)
 {
 	struct search_index *ix = made(100);
 	struct search_index *again;
@@ -269,7 +265,7 @@ static void a_head_that_does_not_fit_is_refused(void **state)
 }
 
 /* Whoever got past the sums: it is refused, or an index like any other. */
-static void wrong_bytes_do_no_harm(void **state)
+TEST(wrong_bytes_do_no_harm)
 {
 	static struct search_hit hits[HITS];
 	struct search_index *ix = made(300);
@@ -315,7 +311,7 @@ static uint64_t sum_of(const char *bytes, size_t len, size_t piece)
 	return search_sum_end(&sum);
 }
 
-static void a_sum_notices_every_bit(void **state)
+TEST(a_sum_notices_every_bit)
 {
 	char bytes[333];
 	uint64_t sum;
@@ -333,7 +329,7 @@ static void a_sum_notices_every_bit(void **state)
 	assert_true(sum != sum_of(bytes, sizeof(bytes) - 1, 64));
 }
 
-static void the_fingerprint_is_the_same_every_time(void **state)
+TEST(the_fingerprint_is_the_same_every_time)
 {
 	uint64_t first = search_fingerprint(scratch);
 
@@ -343,23 +339,4 @@ static void the_fingerprint_is_the_same_every_time(void **state)
 		search_index_free(made(50));
 		assert_true(search_fingerprint(scratch) == first);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_is_read_again_finds_the_same, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_copy_is_made_while_the_index_changes, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(a_copy_of_an_index_that_was_compacted_is_begun_anew,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(a_head_that_does_not_fit_is_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(wrong_bytes_do_no_harm, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_sum_notices_every_bit, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_fingerprint_is_the_same_every_time, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

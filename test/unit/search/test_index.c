@@ -1,12 +1,6 @@
 /* An index in step with its memories: adding, replacing, removing, order, bounds. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "base/why.h"
 #include "search/index_inner.h"
@@ -28,6 +22,8 @@ static int teardown(void **state)
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static void add(uint64_t key, const char *text, uint64_t chat, int64_t time_ms)
 {
@@ -51,7 +47,7 @@ static uint64_t find(const char *text, size_t *ret_n)
 	return n ? hits[0].key : 0;
 }
 
-static void finds_what_was_added(void **state)
+TEST(finds_what_was_added)
 {
 	add(7, "the kettle is blue", 0, 1);
 	add(9, "the lamp is green", 0, 2);
@@ -62,7 +58,7 @@ static void finds_what_was_added(void **state)
 	assert_int_equal(find("kettles", NULL), 7);
 }
 
-static void a_key_added_again_is_replaced(void **state)
+TEST(a_key_added_again_is_replaced)
 {
 	size_t n;
 
@@ -74,7 +70,7 @@ static void a_key_added_again_is_replaced(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void removed_ones_are_not_found(void **state)
+TEST(removed_ones_are_not_found)
 {
 	add(7, "the kettle is blue", 0, 1);
 	assert_true(search_index_remove(ix, 7));
@@ -96,7 +92,7 @@ static void assert_exactly(const bool *alive, size_t n)
 	}
 }
 
-static void many_come_and_go(void **state)
+TEST(many_come_and_go)
 {
 	enum { N = 1000 };
 	bool alive[N] = {false};
@@ -130,7 +126,7 @@ static void many_come_and_go(void **state)
 	assert_exactly(alive, N);
 }
 
-static void memory_comes_back_after_removing(void **state)
+TEST(memory_comes_back_after_removing)
 {
 	size_t most;
 
@@ -177,7 +173,7 @@ static size_t assert_chain(uint64_t chat)
 	return n;
 }
 
-static void a_chat_is_in_order_of_time_however_it_came(void **state)
+TEST(a_chat_is_in_order_of_time_however_it_came)
 {
 	enum { N = 3000 };
 
@@ -192,14 +188,14 @@ static void a_chat_is_in_order_of_time_however_it_came(void **state)
 	assert_int_equal(assert_chain(5), N);
 }
 
-static void backwards_is_as_good_an_order(void **state)
+TEST(backwards_is_as_good_an_order)
 {
 	for (uint64_t i = 1; i <= 1000; i++)
 		add(i, "older and older", 6, -(int64_t)i);
 	assert_int_equal(assert_chain(6), 1000);
 }
 
-static void the_bound_holds(void **state)
+TEST(the_bound_holds)
 {
 	const struct search_index_opts opts = {.max_bytes = 200000};
 	uint64_t key = 0;
@@ -225,7 +221,7 @@ static void the_bound_holds(void **state)
 	assert_int_equal(find("number100", NULL), 101);
 }
 
-static void a_memory_costs_few_bytes(void **state)
+TEST(a_memory_costs_few_bytes)
 {
 	enum { N = 50000 };
 	uint32_t random = 7;
@@ -244,7 +240,7 @@ static void a_memory_costs_few_bytes(void **state)
 	assert_true(search_index_bytes(ix) / N < 150);
 }
 
-static void a_huge_text_is_cut_not_refused(void **state)
+TEST(a_huge_text_is_cut_not_refused)
 {
 	size_t len = 10 << 20;
 	char *text = malloc(len);
@@ -260,23 +256,4 @@ static void a_huge_text_is_cut_not_refused(void **state)
 	assert_int_equal(search_index_add(ix, scratch, &doc), 0);
 	assert_int_equal(find("kettle", NULL), 0);
 	free(text);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(finds_what_was_added, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_key_added_again_is_replaced, setup, teardown),
-		cmocka_unit_test_setup_teardown(removed_ones_are_not_found, setup, teardown),
-		cmocka_unit_test_setup_teardown(many_come_and_go, setup, teardown),
-		cmocka_unit_test_setup_teardown(memory_comes_back_after_removing, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_chat_is_in_order_of_time_however_it_came, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(backwards_is_as_good_an_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(the_bound_holds, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_memory_costs_few_bytes, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_huge_text_is_cut_not_refused, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,6 @@ static float dice(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	scratch = search_scratch_new();
 	ix = search_index_new(NULL);
 	block = vector_block_new(DIM, 0);
@@ -38,12 +37,13 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	(void)state;
 	vector_block_free(block);
 	search_index_free(ix);
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static void add(uint64_t key, uint64_t chat, uint8_t category)
 {
@@ -88,11 +88,10 @@ static float z_of(const struct near_found *found, uint64_t key)
 	return -100;
 }
 
-static void the_nearest_come_first(void **state)
+TEST(the_nearest_come_first)
 {
 	struct near_found found;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 30; i++) {
 		add(i, 0, 0);
 		put(i, i == 7 ? 0.9f : 0.2f + 0.001f * (float)i);
@@ -107,12 +106,11 @@ static void the_nearest_come_first(void **state)
 }
 
 /* The same cosines, with the same differences, wherever they lie: only these count. */
-static void a_model_with_high_cosines_is_no_better(void **state)
+TEST(a_model_with_high_cosines_is_no_better)
 {
 	struct near_found found;
 	float low;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 1000; i++) {
 		add(i, 0, 0);
 		put(i, 0.1f + 0.0001f * (float)(i % 100) + (i == 500 ? 0.1f : 0));
@@ -125,11 +123,10 @@ static void a_model_with_high_cosines_is_no_better(void **state)
 	assert_true(fabsf(z_of(&found, 500) - low) < 0.4f * low);
 }
 
-static void one_that_points_the_other_way_is_not_near(void **state)
+TEST(one_that_points_the_other_way_is_not_near)
 {
 	struct near_found found;
 
-	(void)state;
 	add(1, 0, 0);
 	put(1, -0.2f);
 	add(2, 0, 0);
@@ -140,11 +137,10 @@ static void one_that_points_the_other_way_is_not_near(void **state)
 	assert_true(near[0].z > 0);
 }
 
-static void neighbours_in_a_chat_count(void **state)
+TEST(neighbours_in_a_chat_count)
 {
 	struct near_found found;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 40; i++) {
 		add(i, i <= 20 ? 5 : 100 + i, 0);
 		put(i, 0.1f);
@@ -157,13 +153,12 @@ static void neighbours_in_a_chat_count(void **state)
 	assert_true(z_of(&found, 9) > z_of(&found, 29));
 }
 
-static void filters_hold_for_neighbours_as_well(void **state)
+TEST(filters_hold_for_neighbours_as_well)
 {
 	const struct search_query q = {.categories = 1U << 1};
 	struct near_found found;
 	float alone;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 40; i++) {
 		add(i, 5, i == 11 ? 2 : 1);
 		put(i, 0.1f);
@@ -179,12 +174,11 @@ static void filters_hold_for_neighbours_as_well(void **state)
 	assert_true(z_of(&found, 11) == -100);
 }
 
-static void hits_by_words_come_in_their_order(void **state)
+TEST(hits_by_words_come_in_their_order)
 {
 	const struct search_hit words[] = {{.key = 3, .score = 1}, {.key = 1, .score = 0.9f}};
 	struct near_found found;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3; i++)
 		add(i, 0, 0);
 	put(1, 0.3f);
@@ -199,12 +193,11 @@ static void hits_by_words_come_in_their_order(void **state)
 }
 
 /* A model is judged by what stands beside the hits and lacks the words. */
-static void a_model_is_judged_beside_the_hits(void **state)
+TEST(a_model_is_judged_beside_the_hits)
 {
 	const struct search_hit words[] = {{.key = 10, .score = 1}};
 	struct near_found found;
 
-	(void)state;
 	for (uint64_t i = 1; i <= 40; i++) {
 		add(i, 5, 0);
 		put(i, 0.1f + 0.001f * (float)(i % 7));
@@ -351,49 +344,22 @@ static void check_no_harm(const char *name, bool of_words)
 	words_free(set.words);
 }
 
-static void dice_do_no_harm(void **state)
+TEST(dice_do_no_harm)
 {
-	(void)state;
 	check_no_harm("", false);
 }
 
-static void dice_do_no_harm_to_the_second_set(void **state)
+TEST(dice_do_no_harm_to_the_second_set)
 {
-	(void)state;
 	check_no_harm("second/", false);
 }
 
-static void vectors_that_know_only_words_do_no_harm(void **state)
+TEST(vectors_that_know_only_words_do_no_harm)
 {
-	(void)state;
 	check_no_harm("", true);
 }
 
-static void nor_do_they_to_the_second_set(void **state)
+TEST(nor_do_they_to_the_second_set)
 {
-	(void)state;
 	check_no_harm("second/", true);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(the_nearest_come_first, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_model_with_high_cosines_is_no_better, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(one_that_points_the_other_way_is_not_near, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(neighbours_in_a_chat_count, setup, teardown),
-		cmocka_unit_test_setup_teardown(filters_hold_for_neighbours_as_well, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(hits_by_words_come_in_their_order, setup, teardown),
-		cmocka_unit_test_setup_teardown(a_model_is_judged_beside_the_hits, setup, teardown),
-		cmocka_unit_test_setup_teardown(dice_do_no_harm, setup, teardown),
-		cmocka_unit_test_setup_teardown(dice_do_no_harm_to_the_second_set, setup, teardown),
-		cmocka_unit_test_setup_teardown(vectors_that_know_only_words_do_no_harm, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(nor_do_they_to_the_second_set, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,9 @@
  * Finding: each step of the ranking decides at least one test here, which fails
  * with that step left out (and says so by asking again without it).
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "check.h"
 
-#include <cmocka.h>
+#include <time.h>
 
 #include "base/arena.h"
 #include "search/dates.h"
@@ -42,6 +36,8 @@ static int teardown(void **state)
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 static void add_doc(struct search_doc doc, const char *text)
 {
@@ -122,7 +118,7 @@ static bool found(uint64_t key)
 }
 
 /* Step 1: words. */
-static void forms_of_a_word_meet(void **state)
+TEST(forms_of_a_word_meet)
 {
 	add(1, "Zoë went to the Café with her children");
 	add(2, "nothing of that kind");
@@ -132,7 +128,7 @@ static void forms_of_a_word_meet(void **state)
 	assert_int_equal(first("ZOE"), 1);
 }
 
-static void numbers_are_found(void **state)
+TEST(numbers_are_found)
 {
 	add(1, "the rent is 1,450 euros from the 3rd");
 	add(2, "the rent is 450 euros");
@@ -141,7 +137,7 @@ static void numbers_are_found(void **state)
 }
 
 /* Step 2: the query. */
-static void words_that_say_nothing_are_dropped(void **state)
+TEST(words_that_say_nothing_are_dropped)
 {
 	const char *question = "who is it that we had in the garden?";
 
@@ -153,7 +149,7 @@ static void words_that_say_nothing_are_dropped(void **state)
 	assert_int_equal(first_without(SEARCH_NO_STOPS, question), 2);
 }
 
-static void they_are_all_kept_when_there_are_no_others(void **state)
+TEST(they_are_all_kept_when_there_are_no_others)
 {
 	add(1, "to be or not to be");
 	add(2, "kettle");
@@ -162,7 +158,7 @@ static void they_are_all_kept_when_there_are_no_others(void **state)
 	assert_int_equal(first("who is not"), 1);
 }
 
-static void any_word_will_do(void **state)
+TEST(any_word_will_do)
 {
 	add(1, "the red kettle");
 	add(2, "a green lamp");
@@ -170,7 +166,7 @@ static void any_word_will_do(void **state)
 	assert_int_equal(n_hits, 2);
 }
 
-static void no_query_is_an_error(void **state)
+TEST(no_query_is_an_error)
 {
 	static const char *const odd[] = {"",
 					  " ",
@@ -204,7 +200,7 @@ static void no_query_is_an_error(void **state)
 	assert_int_equal(first_without(0, NULL), 0);
 }
 
-static void ten_thousand_words_are_no_problem(void **state)
+TEST(ten_thousand_words_are_no_problem)
 {
 	char *text = malloc(200000);
 	size_t len = 0;
@@ -247,7 +243,7 @@ static void add_words_of_a_page(void)
 	}
 }
 
-static void a_question_after_ten_thousand_words_is_found(void **state)
+TEST(a_question_after_ten_thousand_words_is_found)
 {
 	size_t len;
 	char *text = page(10000, &len);
@@ -263,7 +259,7 @@ static void a_question_after_ten_thousand_words_is_found(void **state)
 	free(text);
 }
 
-static void a_question_before_ten_thousand_words_is_found(void **state)
+TEST(a_question_before_ten_thousand_words_is_found)
 {
 	size_t len;
 	char *pasted = page(10000, &len);
@@ -281,7 +277,7 @@ static void a_question_before_ten_thousand_words_is_found(void **state)
 }
 
 /* The question's own date counts, not those of the pages before it. */
-static void a_long_prompt_may_end_with_a_date(void **state)
+TEST(a_long_prompt_may_end_with_a_date)
 {
 	size_t len;
 	char *text = page(10000, &len);
@@ -295,7 +291,7 @@ static void a_long_prompt_may_end_with_a_date(void **state)
 	free(text);
 }
 
-static void a_megabyte_of_words_is_no_problem(void **state)
+TEST(a_megabyte_of_words_is_no_problem)
 {
 	size_t n = 0;
 	char *text = malloc(1100000);
@@ -309,7 +305,7 @@ static void a_megabyte_of_words_is_no_problem(void **state)
 	free(text);
 }
 
-static void the_last_of_a_hundred_thousand_words_is_found(void **state)
+TEST(the_last_of_a_hundred_thousand_words_is_found)
 {
 	size_t n = 0;
 	char *text = malloc(1100000);
@@ -326,7 +322,7 @@ static void the_last_of_a_hundred_thousand_words_is_found(void **state)
 }
 
 /* Step 3: BM25, over what this user has. */
-static void rare_words_weigh_more(void **state)
+TEST(rare_words_weigh_more)
 {
 	for (uint64_t key = 1; key <= 20; key++)
 		add(key, "dinner with friends");
@@ -334,7 +330,7 @@ static void rare_words_weigh_more(void **state)
 	assert_int_equal(first("dinner oboe"), 21);
 }
 
-static void repeating_a_word_soon_stops_counting(void **state)
+TEST(repeating_a_word_soon_stops_counting)
 {
 	add(1, "kettle kettle kettle kettle kettle kettle");
 	add(2, "the kettle and the lamp stand there");
@@ -343,7 +339,7 @@ static void repeating_a_word_soon_stops_counting(void **state)
 	assert_int_equal(first("kettle lamp"), 2);
 }
 
-static void short_texts_are_preferred_a_little(void **state)
+TEST(short_texts_are_preferred_a_little)
 {
 	add(1, "the kettle that my aunt from Bergen gave to us when we moved house was stolen by a "
 	       "man who said that he had come to read the meter in the hall");
@@ -354,7 +350,7 @@ static void short_texts_are_preferred_a_little(void **state)
 }
 
 /* Alice is everywhere in one user's memories: there her name says little. */
-static void statistics_are_those_of_the_indexes_asked(void **state)
+TEST(statistics_are_those_of_the_indexes_asked)
 {
 	struct search_index *other = search_index_new(NULL);
 	const struct search_index *both[] = {ix, other};
@@ -376,7 +372,7 @@ static void statistics_are_those_of_the_indexes_asked(void **state)
 	search_index_free(other);
 }
 
-static void several_indexes_answer_as_one(void **state)
+TEST(several_indexes_answer_as_one)
 {
 	struct search_index *mine = ix;
 	struct search_index *common = search_index_new(NULL);
@@ -398,7 +394,7 @@ static void several_indexes_answer_as_one(void **state)
 }
 
 /* Step 4: context. */
-static void neighbours_count_for_a_memory(void **state)
+TEST(neighbours_count_for_a_memory)
 {
 	add_said(1, "the ferry to Bornholm leaves at nine", 1);
 	add_said(2, "better take the bicycles along, even if that costs us a little more", 1);
@@ -410,7 +406,7 @@ static void neighbours_count_for_a_memory(void **state)
 	assert_int_not_equal(hits[1].key, 2);
 }
 
-static void context_reaches_three_on_both_sides_within_the_chat(void **state)
+TEST(context_reaches_three_on_both_sides_within_the_chat)
 {
 	for (uint64_t key = 1; key <= 9; key++)
 		add_said(key, key == 5 ? "the oboe is broken" : "just some talk of ours", 1);
@@ -421,7 +417,7 @@ static void context_reaches_three_on_both_sides_within_the_chat(void **state)
 	assert_false(found(1) || found(9) || found(20));
 }
 
-static void what_has_no_chat_has_no_neighbours(void **state)
+TEST(what_has_no_chat_has_no_neighbours)
 {
 	add(1, "the oboe is broken");
 	add(2, "just some talk");
@@ -430,7 +426,7 @@ static void what_has_no_chat_has_no_neighbours(void **state)
 }
 
 /* Step 5: the best, looked at closely. */
-static void a_subject_named_lifts_what_is_about_it(void **state)
+TEST(a_subject_named_lifts_what_is_about_it)
 {
 	const char *question = "What does Alice drink?";
 
@@ -442,7 +438,7 @@ static void a_subject_named_lifts_what_is_about_it(void **state)
 }
 
 /* Her name in another's text would otherwise weigh more than what is asked. */
-static void a_subjects_name_is_no_content_word(void **state)
+TEST(a_subjects_name_is_no_content_word)
 {
 	const char *question = "Which bicycle did Alice buy?";
 
@@ -454,7 +450,7 @@ static void a_subjects_name_is_no_content_word(void **state)
 	assert_int_equal(first_without(SEARCH_NO_SUBJECTS, question), 2);
 }
 
-static void a_name_alone_finds_what_is_about_it(void **state)
+TEST(a_name_alone_finds_what_is_about_it)
 {
 	add_about(1, "likes green tea", "Alice");
 	add_about(2, "met Alice at the station", "Bob");
@@ -467,7 +463,7 @@ static void a_name_alone_finds_what_is_about_it(void **state)
 }
 
 /* A memory is not harder to find because somebody said whom it is about. */
-static void what_is_about_a_name_is_found_whatever_is_asked_of_it(void **state)
+TEST(what_is_about_a_name_is_found_whatever_is_asked_of_it)
 {
 	add_about(1, "Anna prefers tea", "Anna");
 	add_about(2, "likes the sea", "Anna");
@@ -484,7 +480,7 @@ static void what_is_about_a_name_is_found_whatever_is_asked_of_it(void **state)
 }
 
 /* Others have the word that was asked for, and more of them than are wanted. */
-static void a_name_is_not_buried_by_the_words_of_others(void **state)
+TEST(a_name_is_not_buried_by_the_words_of_others)
 {
 	add_about(1, "prefers tea", "Anna");
 	for (uint64_t key = 2; key < 40; key++)
@@ -496,7 +492,7 @@ static void a_name_is_not_buried_by_the_words_of_others(void **state)
 }
 
 /* Somebody is called Day; that makes no other day a name. */
-static void a_word_that_is_somebodys_name_stays_a_word(void **state)
+TEST(a_word_that_is_somebodys_name_stays_a_word)
 {
 	add_about(1, "plays the violin on Sundays", "Bob Day");
 	for (uint64_t key = 2; key < 20; key++)
@@ -506,7 +502,7 @@ static void a_word_that_is_somebodys_name_stays_a_word(void **state)
 	assert_int_equal(first("What does Bob play?"), 1);
 }
 
-static void a_question_may_be_framed(void **state)
+TEST(a_question_may_be_framed)
 {
 	add(1, "the boiler is serviced in October");
 	add(2, "Bob told me that he knows nobody");
@@ -519,7 +515,7 @@ static void a_question_may_be_framed(void **state)
 	assert_int_equal(first("tell me"), 2);
 }
 
-static void a_name_that_is_a_common_word_needs_its_capital(void **state)
+TEST(a_name_that_is_a_common_word_needs_its_capital)
 {
 	add_about(1, "plays chess", "Will");
 	add_about(2, "plays chess well", "Bob");
@@ -527,7 +523,7 @@ static void a_name_that_is_a_common_word_needs_its_capital(void **state)
 	assert_int_equal(first("who will play chess well?"), 2);
 }
 
-static void when_lifts_what_speaks_of_time(void **state)
+TEST(when_lifts_what_speaks_of_time)
 {
 	static const char *const asking[] = {"When is the concert?", "how long is the concert",
 					     "What year was the concert in?"};
@@ -541,7 +537,7 @@ static void when_lifts_what_speaks_of_time(void **state)
 	assert_int_equal(first("Where is the concert?"), 2);
 }
 
-static void an_answer_inherits_from_its_question(void **state)
+TEST(an_answer_inherits_from_its_question)
 {
 	const char *question = "What kind of cheese does Grandpa like?";
 
@@ -557,7 +553,7 @@ static void an_answer_inherits_from_its_question(void **state)
 }
 
 /* Step 6: repair. */
-static void a_typo_is_mended(void **state)
+TEST(a_typo_is_mended)
 {
 	static const char *const typos[] = {"restuarant", "restarant", "restaurrant", "restourant",
 					    "Resteurants"};
@@ -573,7 +569,7 @@ static void a_typo_is_mended(void **state)
 	assert_int_equal(first("библотеке"), 3);
 }
 
-static void known_and_short_words_are_left_alone(void **state)
+TEST(known_and_short_words_are_left_alone)
 {
 	add(1, "a house on the hill");
 	add(2, "a mouse in the wall");
@@ -589,7 +585,7 @@ static void known_and_short_words_are_left_alone(void **state)
 }
 
 /* Step 7: priors and filters. */
-static void importance_and_recency_decide_between_equals(void **state)
+TEST(importance_and_recency_decide_between_equals)
 {
 	add_doc((struct search_doc) {.key = 1, .time_ms = NOW - 9 * DAY, .importance = 0.9f},
 		"the red kettle");
@@ -606,7 +602,7 @@ static void importance_and_recency_decide_between_equals(void **state)
 	assert_true(hits[0].similarity > hits[1].similarity);
 }
 
-static void priors_stay_small(void **state)
+TEST(priors_stay_small)
 {
 	add_doc((struct search_doc) {.key = 1, .time_ms = NOW, .importance = 1}, "the red kettle");
 	add_doc((struct search_doc) {.key = 2, .time_ms = 0, .importance = 0},
@@ -615,7 +611,7 @@ static void priors_stay_small(void **state)
 	assert_int_equal(first("old red kettle"), 2);
 }
 
-static void filters_apply_before_the_limit(void **state)
+TEST(filters_apply_before_the_limit)
 {
 	const struct search_index *one = ix;
 
@@ -659,7 +655,7 @@ static bool accept_odd(void *arg, uint64_t key)
 	return key % 2;
 }
 
-static void the_caller_has_the_last_word(void **state)
+TEST(the_caller_has_the_last_word)
 {
 	size_t asked = 0;
 
@@ -673,7 +669,7 @@ static void the_caller_has_the_last_word(void **state)
 	assert_false(found(2));
 }
 
-static void expiry_is_to_the_millisecond(void **state)
+TEST(expiry_is_to_the_millisecond)
 {
 	add_doc((struct search_doc) {.key = 1, .expires_ms = NOW}, "kettle");
 	add_doc((struct search_doc) {.key = 2, .expires_ms = NOW + 1}, "kettle");
@@ -682,7 +678,7 @@ static void expiry_is_to_the_millisecond(void **state)
 }
 
 /* What an answer is. */
-static void equals_come_newest_first_then_by_key(void **state)
+TEST(equals_come_newest_first_then_by_key)
 {
 	add_at(5, "kettle", 1000);
 	add_at(3, "kettle", 1000);
@@ -696,7 +692,7 @@ static void equals_come_newest_first_then_by_key(void **state)
 	assert_int_equal(hits[3].key, 9);
 }
 
-static void of_many_equals_the_newest_are_kept(void **state)
+TEST(of_many_equals_the_newest_are_kept)
 {
 	for (uint64_t key = 1; key <= 3000; key++)
 		add_at(key, "kettle", (int64_t)(key * 7919 % 3000));
@@ -706,7 +702,7 @@ static void of_many_equals_the_newest_are_kept(void **state)
 		assert_int_equal(hits[i].key * 7919 % 3000, 2999 - i);
 }
 
-static void similarity_is_between_0_and_1(void **state)
+TEST(similarity_is_between_0_and_1)
 {
 	char text[64];
 
@@ -723,7 +719,7 @@ static void similarity_is_between_0_and_1(void **state)
 	}
 }
 
-static void the_same_question_has_the_same_answer(void **state)
+TEST(the_same_question_has_the_same_answer)
 {
 	static struct search_hit before[HITS];
 	size_t n_before;
@@ -743,7 +739,7 @@ static void the_same_question_has_the_same_answer(void **state)
 }
 
 /* Long lists of common words only raise what rarer words have found: the order stays. */
-static void long_lists_change_nothing_at_the_top(void **state)
+TEST(long_lists_change_nothing_at_the_top)
 {
 	char text[64];
 
@@ -757,7 +753,7 @@ static void long_lists_change_nothing_at_the_top(void **state)
 	assert_int_equal(hits[1].key, 20000);
 }
 
-static void other_scripts_are_found(void **state)
+TEST(other_scripts_are_found)
 {
 	add(1, "我喜欢在西湖边喝龙井茶");
 	add(2, "彼は東京でラーメンを食べた");
@@ -773,7 +769,7 @@ static void other_scripts_are_found(void **state)
 	assert_int_equal(first("zoë"), 5);
 }
 
-static void other_languages_are_found(void **state)
+TEST(other_languages_are_found)
 {
 	for (uint64_t key = 100; key < 150; key++)
 		add(key, "some other garden, quite far away, belongs to people from the town");
@@ -803,7 +799,7 @@ static void other_languages_are_found(void **state)
 }
 
 /* Where most memories are German, what says nothing of its language is German too. */
-static void the_language_of_the_others_is_assumed(void **state)
+TEST(the_language_of_the_others_is_assumed)
 {
 	for (uint64_t key = 100; key < 110; key++)
 		add(key, "Der Garten ist nicht weit von der Stadt, und wir sind oft da");
@@ -813,7 +809,7 @@ static void the_language_of_the_others_is_assumed(void **state)
 	assert_int_equal(first("Versicherungskarte"), 2);
 }
 
-static void an_english_word_in_another_language_is_found(void **state)
+TEST(an_english_word_in_another_language_is_found)
 {
 	for (uint64_t key = 100; key < 150; key++)
 		add(key, "some other garden, quite far away, belongs to people from the town");
@@ -822,7 +818,7 @@ static void an_english_word_in_another_language_is_found(void **state)
 	assert_int_equal(first("servers"), 1);
 }
 
-static void names_in_code_are_found(void **state)
+TEST(names_in_code_are_found)
 {
 	add(1, "the fault is in parseHttpRequest, not where we looked");
 	add(2, "set max_rise_mm before the start of everything");
@@ -904,7 +900,7 @@ static double recall_at_10(const struct value *questions, unsigned off)
 	return sum / questions->len;
 }
 
-static void our_own_questions_are_answered(void **state)
+TEST(our_own_questions_are_answered)
 {
 	struct arena arena;
 	struct value *memories;
@@ -919,62 +915,4 @@ static void our_own_questions_are_answered(void **state)
 	assert_true(recall_at_10(questions, SEARCH_NO_CONTEXT | SEARCH_NO_SUBJECTS |
 						    SEARCH_NO_SYNONYMS) < 0.65);
 	arena_done(&arena);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(forms_of_a_word_meet),
-		TEST(numbers_are_found),
-		TEST(words_that_say_nothing_are_dropped),
-		TEST(they_are_all_kept_when_there_are_no_others),
-		TEST(any_word_will_do),
-		TEST(no_query_is_an_error),
-		TEST(ten_thousand_words_are_no_problem),
-		TEST(a_question_after_ten_thousand_words_is_found),
-		TEST(a_question_before_ten_thousand_words_is_found),
-		TEST(a_long_prompt_may_end_with_a_date),
-		TEST(a_megabyte_of_words_is_no_problem),
-		TEST(the_last_of_a_hundred_thousand_words_is_found),
-		TEST(rare_words_weigh_more),
-		TEST(repeating_a_word_soon_stops_counting),
-		TEST(short_texts_are_preferred_a_little),
-		TEST(statistics_are_those_of_the_indexes_asked),
-		TEST(several_indexes_answer_as_one),
-		TEST(neighbours_count_for_a_memory),
-		TEST(context_reaches_three_on_both_sides_within_the_chat),
-		TEST(what_has_no_chat_has_no_neighbours),
-		TEST(a_subject_named_lifts_what_is_about_it),
-		TEST(a_subjects_name_is_no_content_word),
-		TEST(a_name_alone_finds_what_is_about_it),
-		TEST(what_is_about_a_name_is_found_whatever_is_asked_of_it),
-		TEST(a_name_is_not_buried_by_the_words_of_others),
-		TEST(a_word_that_is_somebodys_name_stays_a_word),
-		TEST(a_question_may_be_framed),
-		TEST(a_name_that_is_a_common_word_needs_its_capital),
-		TEST(when_lifts_what_speaks_of_time),
-		TEST(an_answer_inherits_from_its_question),
-		TEST(a_typo_is_mended),
-		TEST(known_and_short_words_are_left_alone),
-		TEST(importance_and_recency_decide_between_equals),
-		TEST(priors_stay_small),
-		TEST(filters_apply_before_the_limit),
-		TEST(the_caller_has_the_last_word),
-		TEST(expiry_is_to_the_millisecond),
-		TEST(equals_come_newest_first_then_by_key),
-		TEST(of_many_equals_the_newest_are_kept),
-		TEST(similarity_is_between_0_and_1),
-		TEST(the_same_question_has_the_same_answer),
-		TEST(long_lists_change_nothing_at_the_top),
-		TEST(other_scripts_are_found),
-		TEST(other_languages_are_found),
-		TEST(the_language_of_the_others_is_assumed),
-		TEST(an_english_word_in_another_language_is_found),
-		TEST(names_in_code_are_found),
-		TEST(our_own_questions_are_answered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,8 @@
  * What is added to a memory's words: each step decides a test here, which asks again without
  * the step. See test_query.c for the words themselves.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "search/query.h"
 
@@ -36,6 +31,8 @@ static int teardown(void **state)
 	search_scratch_free(scratch);
 	return 0;
 }
+
+FIXTURE(setup, teardown);
 
 /* In a chat of its own number (0: none), at a time, by somebody (NULL: nobody). */
 static void add(uint64_t key, uint64_t chat, int64_t time_ms, const char *who, const char *text)
@@ -121,7 +118,7 @@ static void assert_step(unsigned off, const char *question, uint64_t right, uint
 }
 
 /* Neighbours. */
-static void what_a_memory_says_itself_is_not_counted_again(void **state)
+TEST(what_a_memory_says_itself_is_not_counted_again)
 {
 	add_others();
 	for (uint64_t key = 1; key <= 7; key++)
@@ -132,7 +129,7 @@ static void what_a_memory_says_itself_is_not_counted_again(void **state)
 	assert_true(similarity_of(4) > 0 && similarity_of(4) < similarity_of(12) * 1.01f);
 }
 
-static void a_memory_is_credited_with_words_that_it_lacks(void **state)
+TEST(a_memory_is_credited_with_words_that_it_lacks)
 {
 	add_others();
 	say(1, 1, NULL, "we saw the lighthouse from the train");
@@ -143,7 +140,7 @@ static void a_memory_is_credited_with_words_that_it_lacks(void **state)
 }
 
 /* Six neighbours are not worth more than the word itself. */
-static void neighbours_give_less_than_the_word(void **state)
+TEST(neighbours_give_less_than_the_word)
 {
 	add_others();
 	for (uint64_t key = 1; key <= 7; key++)
@@ -153,7 +150,7 @@ static void neighbours_give_less_than_the_word(void **state)
 	assert_true(similarity_of(4) > 0 && similarity_of(4) < similarity_of(20));
 }
 
-static void neighbours_of_another_day_count_less(void **state)
+TEST(neighbours_of_another_day_count_less)
 {
 	add_others();
 	say(1, 1, NULL, "the oboe is broken");
@@ -165,7 +162,7 @@ static void neighbours_of_another_day_count_less(void **state)
 }
 
 /* Names and dates. */
-static void a_name_and_the_context_outweigh_the_word(void **state)
+TEST(a_name_and_the_context_outweigh_the_word)
 {
 	add_others();
 	say(1, 1, "Bob", "the oboe is in the attic");
@@ -174,7 +171,7 @@ static void a_name_and_the_context_outweigh_the_word(void **state)
 }
 
 /* Anna's memories are too many to be scored for her name alone. */
-static void a_frequent_name_counts_for_neighbours(void **state)
+TEST(a_frequent_name_counts_for_neighbours)
 {
 	for (uint64_t key = 1000; key < 9000; key++)
 		add(key, 0, NOW - 900 * DAY, "Anna", "some other talk about nothing much");
@@ -185,7 +182,7 @@ static void a_frequent_name_counts_for_neighbours(void **state)
 	assert_step(SEARCH_NO_SUBJECTS, "What does Anna think of the oboe?", 501, 500);
 }
 
-static void a_day_and_the_context_outweigh_the_word(void **state)
+TEST(a_day_and_the_context_outweigh_the_word)
 {
 	add_others();
 	add(1, 1, NOW - 300 * DAY, NULL, "the oboe is broken");
@@ -198,7 +195,7 @@ static void a_day_and_the_context_outweigh_the_word(void **state)
 }
 
 /* All have the word; by it alone, only the newest would be examined. */
-static void a_day_is_found_among_thousands(void **state)
+TEST(a_day_is_found_among_thousands)
 {
 	for (uint64_t key = 1; key <= 3000; key++)
 		add(key, 0, NOW - (int64_t)key * DAY, NULL, "coffee with the others");
@@ -207,7 +204,7 @@ static void a_day_is_found_among_thousands(void **state)
 	assert_int_equal(first_without(SEARCH_NO_DATES, "coffee on 2021-07-09"), 1);
 }
 
-static void a_day_is_found_whatever_was_said(void **state)
+TEST(a_day_is_found_whatever_was_said)
 {
 	add_others();
 	add(1, 0, NOW - 3 * DAY, NULL, "pasta with Tom");
@@ -220,7 +217,7 @@ static void a_day_is_found_whatever_was_said(void **state)
 
 /* The newer of two. */
 /* A date at the very start leaves the words after it as they are. */
-static void a_question_may_begin_with_a_month(void **state)
+TEST(a_question_may_begin_with_a_month)
 {
 	add_others();
 	note(1, "the invoice of the plumber came");
@@ -231,7 +228,7 @@ static void a_question_may_begin_with_a_month(void **state)
 	assert_int_equal(first("June"), 2);
 }
 
-static void of_two_that_say_the_same_the_newer_comes_first(void **state)
+TEST(of_two_that_say_the_same_the_newer_comes_first)
 {
 	add_others();
 	add(1, 0, NOW - 700 * DAY, "Anna", "Anna moved to Oslo");
@@ -249,7 +246,7 @@ static void of_two_that_say_the_same_the_newer_comes_first(void **state)
 
 /* With vectors the newer is put first by its words alone; what vectors then put first stays first,
  * unless another is a closer match. */
-static void vectors_may_outweigh_the_newer(void **state)
+TEST(vectors_may_outweigh_the_newer)
 {
 	const struct search_index *one = ix;
 	struct search_query query = {
@@ -299,7 +296,7 @@ static void check_pair(const struct pair *pair, bool right_is_newer, bool right_
 	teardown(NULL);
 }
 
-static void closer_match_is_first_in_either_order(void **state)
+TEST(closer_match_is_first_in_either_order)
 {
 	static const struct pair pairs[] = {
 		{"zebraX from cli", "zebraX from cli", "zebraX group cli"},
@@ -332,7 +329,7 @@ static void closer_match_is_first_in_either_order(void **state)
 }
 
 /* The first of two is asked for, then the second. */
-static void verbatim_match_of_any_kind_is_first(void **state)
+TEST(verbatim_match_of_any_kind_is_first)
 {
 	static const char *const pairs[][2] = {
 		{"the west gate is locked at night", "the west gate is not locked at night"},
@@ -373,7 +370,7 @@ static void verbatim_match_of_any_kind_is_first(void **state)
 	setup(NULL);
 }
 
-static void verbatim_match_of_many_words_is_first(void **state)
+TEST(verbatim_match_of_many_words_is_first)
 {
 	static const struct {
 		const char *some; /* repeated */
@@ -397,7 +394,7 @@ static void verbatim_match_of_many_words_is_first(void **state)
 	setup(NULL);
 }
 
-static void verbatim_match_beats_importance(void **state)
+TEST(verbatim_match_beats_importance)
 {
 	static const char *const texts[] = {"rotate the keys on Friday",
 					    "do not rotate the keys on Friday"};
@@ -415,7 +412,7 @@ static void verbatim_match_beats_importance(void **state)
 	assert_int_equal(first("rotate the keys on Friday"), 1);
 }
 
-static void equal_hits_keep_their_order(void **state)
+TEST(equal_hits_keep_their_order)
 {
 	add_others();
 	for (uint64_t key = 1; key <= 6; key++)
@@ -426,7 +423,7 @@ static void equal_hits_keep_their_order(void **state)
 }
 
 /* Words that ask. */
-static void words_that_ask_weigh_less(void **state)
+TEST(words_that_ask_weigh_less)
 {
 	add_others();
 	note(1, "he has a dog from the shelter, one with three legs and a very loud voice");
@@ -436,7 +433,7 @@ static void words_that_ask_weigh_less(void **state)
 	assert_step(SEARCH_NO_WEAK, "What kind of dog?", 3, 2);
 }
 
-static void common_words_weigh_less(void **state)
+TEST(common_words_weigh_less)
 {
 	add_others();
 	add(1, 0, NOW - 101 * DAY, NULL, "they had one boat");
@@ -444,7 +441,7 @@ static void common_words_weigh_less(void **state)
 	assert_step(SEARCH_NO_WEAK, "Did they make the boat?", 1, 2);
 }
 
-static void questions_tell_less(void **state)
+TEST(questions_tell_less)
 {
 	add_others();
 	note(1, "is the concert in the old hall?");
@@ -465,7 +462,7 @@ static void assert_kind(const char *question, const char *answer, const char *ot
 	assert_int_equal(first("the concert"), 2);
 }
 
-static void an_answer_looks_like_what_is_asked_for(void **state)
+TEST(an_answer_looks_like_what_is_asked_for)
 {
 	assert_kind("Where was the concert?", "the concert went well in Bergen",
 		    "the concert went well for everybody");
@@ -481,7 +478,7 @@ static void an_answer_looks_like_what_is_asked_for(void **state)
 		    "the concert began later despite of rain");
 }
 
-static void who_speaks_of_himself_tells_more(void **state)
+TEST(who_speaks_of_himself_tells_more)
 {
 	add_others();
 	note(1, "they have a concert");
@@ -490,7 +487,7 @@ static void who_speaks_of_himself_tells_more(void **state)
 }
 
 /* Repair. */
-static void a_mistyped_name_is_a_subject(void **state)
+TEST(a_mistyped_name_is_a_subject)
 {
 	static const char *const typos[] = {"Melanei", "Melnie", "Mellanie", "Melabie", "melanei"};
 	char question[64];
@@ -505,7 +502,7 @@ static void a_mistyped_name_is_a_subject(void **state)
 	}
 }
 
-static void three_letters_are_repaired_where_nothing_else_is_found(void **state)
+TEST(three_letters_are_repaired_where_nothing_else_is_found)
 {
 	add_others();
 	note(1, "a cat sleeps in the kitchen");
@@ -526,7 +523,7 @@ static void three_letters_are_repaired_where_nothing_else_is_found(void **state)
 	assert_int_equal(first("ca"), 0);
 }
 
-static void short_words_are_not_repaired(void **state)
+TEST(short_words_are_not_repaired)
 {
 	note(1, "the red one");
 	note(2, "we got it per post");
@@ -547,7 +544,7 @@ static void short_words_are_not_repaired(void **state)
 }
 
 /* A letter that was exchanged is surer than one that was left out. */
-static void the_likelier_repair_is_taken(void **state)
+TEST(the_likelier_repair_is_taken)
 {
 	note(1, "two casts of it");
 	note(2, "two coast lines");
@@ -593,7 +590,7 @@ static bool has_matched(const struct search_why *why, const char *word)
 	return false;
 }
 
-static void a_hit_says_why(void **state)
+TEST(a_hit_says_why)
 {
 	const struct search_why *why;
 
@@ -615,10 +612,8 @@ static void a_hit_says_why(void **state)
 	why_of(3, "yesterday");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
 /* Other words. */
-static void what_means_the_same_is_found(void **state)
+TEST(what_means_the_same_is_found)
 {
 	add_others();
 	note(1, "Her occupation is baking bread");
@@ -628,7 +623,7 @@ static void what_means_the_same_is_found(void **state)
 	assert_true(first_without(SEARCH_NO_SYNONYMS, "what is her job?") != 1);
 }
 
-static void a_kind_of_it_is_found_but_not_it_for_the_kind(void **state)
+TEST(a_kind_of_it_is_found_but_not_it_for_the_kind)
 {
 	add_others();
 	note(1, "He practises the violin every night");
@@ -639,7 +634,7 @@ static void a_kind_of_it_is_found_but_not_it_for_the_kind(void **state)
 	assert_true(similarity_of(2) == 0);
 }
 
-static void the_very_word_comes_before_another_one(void **state)
+TEST(the_very_word_comes_before_another_one)
 {
 	add_others();
 	note(1, "the film was long");
@@ -647,42 +642,4 @@ static void the_very_word_comes_before_another_one(void **state)
 	assert_int_equal(first("movie"), 2);
 	assert_int_equal(first("film"), 1);
 	assert_int_equal((int)n_hits, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(what_a_memory_says_itself_is_not_counted_again),
-		TEST(a_memory_is_credited_with_words_that_it_lacks),
-		TEST(neighbours_give_less_than_the_word),
-		TEST(neighbours_of_another_day_count_less),
-		TEST(a_name_and_the_context_outweigh_the_word),
-		TEST(a_frequent_name_counts_for_neighbours),
-		TEST(a_day_and_the_context_outweigh_the_word),
-		TEST(a_day_is_found_among_thousands),
-		TEST(a_day_is_found_whatever_was_said),
-		TEST(a_question_may_begin_with_a_month),
-		TEST(of_two_that_say_the_same_the_newer_comes_first),
-		TEST(vectors_may_outweigh_the_newer),
-		TEST(closer_match_is_first_in_either_order),
-		TEST(verbatim_match_of_any_kind_is_first),
-		TEST(verbatim_match_of_many_words_is_first),
-		TEST(verbatim_match_beats_importance),
-		TEST(equal_hits_keep_their_order),
-		TEST(words_that_ask_weigh_less),
-		TEST(common_words_weigh_less),
-		TEST(questions_tell_less),
-		TEST(an_answer_looks_like_what_is_asked_for),
-		TEST(who_speaks_of_himself_tells_more),
-		TEST(a_mistyped_name_is_a_subject),
-		TEST(three_letters_are_repaired_where_nothing_else_is_found),
-		TEST(short_words_are_not_repaired),
-		TEST(the_likelier_repair_is_taken),
-		TEST(a_hit_says_why),
-		TEST(what_means_the_same_is_found),
-		TEST(a_kind_of_it_is_found_but_not_it_for_the_kind),
-		TEST(the_very_word_comes_before_another_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -125,7 +125,7 @@ static void check_halves(const struct set *set)
 		assert_true(text_is(member(q, "half"), i++ % 2 == 0 ? "tune" : "judge"));
 }
 
-static void the_first_set_is_sound(void **state)
+TEST(the_first_set_is_sound)
 {
 	struct set set;
 
@@ -135,7 +135,7 @@ static void the_first_set_is_sound(void **state)
 	arena_done(&set.arena);
 }
 
-static void the_second_set_is_sound(void **state)
+TEST(the_second_set_is_sound)
 {
 	struct set set;
 
@@ -234,24 +234,12 @@ static void check_found(const char *name, const char *half, double least, double
 }
 
 /* The floors are about one question below what was found when they were set. */
-static void the_first_set_is_answered(void **state)
+TEST(the_first_set_is_answered)
 {
 	check_found("", NULL, 82, 80);
 }
 
-static void the_second_set_is_answered(void **state)
+TEST(the_second_set_is_answered)
 {
 	check_found("second/", "judge", 68.5, 65.5);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_first_set_is_sound),
-		cmocka_unit_test(the_second_set_is_sound),
-		cmocka_unit_test(the_first_set_is_answered),
-		cmocka_unit_test(the_second_set_is_answered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,6 @@
 /* What a memory looks like. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "search/index_inner.h"
 
@@ -13,7 +9,7 @@ static void assert_traits(const char *text, int traits)
 	assert_int_equal(traits_of(text_of(text)), traits);
 }
 
-static void plain_text_has_none(void **state)
+TEST(plain_text_has_none)
 {
 	assert_traits("", 0);
 	assert_int_equal(traits_of((struct text) {NULL, 0}), 0);
@@ -21,7 +17,7 @@ static void plain_text_has_none(void **state)
 	assert_traits("мы были там", 0);
 }
 
-static void a_capital_inside_a_sentence_names(void **state)
+TEST(a_capital_inside_a_sentence_names)
 {
 	assert_traits("We met Ruth there", TRAIT_NAME);
 	assert_traits("Ruth was there. Nobody else: All gone.", 0);
@@ -30,7 +26,7 @@ static void a_capital_inside_a_sentence_names(void **state)
 	assert_traits("it was her uncle", TRAIT_NAME);
 }
 
-static void places_follow_small_words(void **state)
+TEST(places_follow_small_words)
 {
 	assert_traits("we moved to Oslo", TRAIT_PLACE | TRAIT_NAME);
 	assert_traits("we moved to, Oslo", TRAIT_NAME);
@@ -38,14 +34,14 @@ static void places_follow_small_words(void **state)
 	assert_traits("it is at the station", TRAIT_PLACE);
 }
 
-static void numbers_count(void **state)
+TEST(numbers_count)
 {
 	assert_traits("it was 1,450 euros", TRAIT_NUMBER);
 	assert_traits("it was twelve euros", TRAIT_NUMBER);
 	assert_traits("she is someone", 0);
 }
 
-static void quotes_of_all_kinds(void **state)
+TEST(quotes_of_all_kinds)
 {
 	assert_traits("the song is \"harbour\"", TRAIT_QUOTES);
 	assert_traits("the song is \xe2\x80\x9charbour\xe2\x80\x9d", TRAIT_QUOTES);
@@ -54,7 +50,7 @@ static void quotes_of_all_kinds(void **state)
 	assert_traits("that's the garage\xe2\x80\x99s", 0);
 }
 
-static void reasons_and_oneself(void **state)
+TEST(reasons_and_oneself)
 {
 	assert_traits("because it rained", TRAIT_REASON);
 	assert_traits("I like it", TRAIT_SELF);
@@ -64,7 +60,7 @@ static void reasons_and_oneself(void **state)
 }
 
 /* Each cut in a text of many bytes is read without going past its end. */
-static void texts_may_be_cut_anywhere(void **state)
+TEST(texts_may_be_cut_anywhere)
 {
 	static const char text[] = "\xe2\x80\x9cZo\xc3\xab\xe2\x80\x9d \xc2\xab\xe3\x80\x8c 7";
 
@@ -76,19 +72,4 @@ static void texts_may_be_cut_anywhere(void **state)
 		test_free(copy);
 	}
 	assert_traits(text, TRAIT_QUOTES | TRAIT_NUMBER);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(plain_text_has_none),
-		cmocka_unit_test(a_capital_inside_a_sentence_names),
-		cmocka_unit_test(places_follow_small_words),
-		cmocka_unit_test(numbers_count),
-		cmocka_unit_test(quotes_of_all_kinds),
-		cmocka_unit_test(reasons_and_oneself),
-		cmocka_unit_test(texts_may_be_cut_anywhere),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,12 +41,11 @@ static void random_bytes(int8_t *bytes, size_t dim)
 		bytes[i] = (int8_t)((int)(dice() % 255) - 127);
 }
 
-static void all_kernels_give_the_same_number(void **state)
+TEST(all_kernels_give_the_same_number)
 {
 	int8_t a[1600];
 	int8_t b[1600];
 
-	(void)state;
 	for (unsigned round = 0; round < 2000; round++) {
 		size_t dim = 1 + dice() % 1500;
 		size_t shift = dice() % 64; /* no kernel may count on a boundary */
@@ -65,13 +64,12 @@ static void all_kernels_give_the_same_number(void **state)
 	}
 }
 
-static void the_largest_numbers_do_not_overflow(void **state)
+TEST(the_largest_numbers_do_not_overflow)
 {
 	static int8_t a[VECTOR_DIM_MAX];
 	static int8_t b[VECTOR_DIM_MAX];
 	const int32_t most = 127 * 127 * VECTOR_DIM_MAX;
 
-	(void)state;
 	for (int sign = -1; sign <= 1; sign += 2) {
 		memset(a, 127, sizeof(a));
 		memset(b, sign * 127, sizeof(b));
@@ -86,23 +84,21 @@ static void the_largest_numbers_do_not_overflow(void **state)
 	}
 }
 
-static void the_plain_kernel_is_always_there(void **state)
+TEST(the_plain_kernel_is_always_there)
 {
 	size_t n = 0;
 
-	(void)state;
 	while (vector_kernels[n])
 		n++;
 	assert_string_equal(vector_kernels[n - 1]->name, "plain");
 	assert_true(vector_kernels[n - 1]->works());
 }
 
-static void bytes_are_near_the_numbers(void **state)
+TEST(bytes_are_near_the_numbers)
 {
 	float v[1536];
 	int8_t bytes[1536];
 
-	(void)state;
 	for (size_t d = 0; d < DIMS; d++) {
 		float scale;
 
@@ -115,7 +111,7 @@ static void bytes_are_near_the_numbers(void **state)
 	}
 }
 
-static void what_has_no_direction_cannot_be_normalised(void **state)
+TEST(what_has_no_direction_cannot_be_normalised)
 {
 	float zero[4] = {0};
 	float strange[2] = {1, NAN};
@@ -123,7 +119,6 @@ static void what_has_no_direction_cannot_be_normalised(void **state)
 	float tiny[2] = {1e-19f, 0};
 	float fine[2] = {3, 4};
 
-	(void)state;
 	assert_false(vector_normalise(zero, 4));
 	assert_false(vector_normalise(strange, 2));
 	assert_false(vector_normalise(endless, 2));
@@ -189,11 +184,10 @@ static size_t scan(const struct filled *f, const float *q, struct vector_hit *hi
 	return n;
 }
 
-static void the_true_nearest_is_among_the_best_forty(void **state)
+TEST(the_true_nearest_is_among_the_best_forty)
 {
 	static const size_t sizes[] = {1, 39, 40, 41, 2000};
 
-	(void)state;
 	for (size_t s = 0; s < sizeof(sizes) / sizeof(sizes[0]); s++) {
 		for (size_t d = 2; d < 8; d++) {
 			struct filled f = fill(sizes[s], dims[d]);
@@ -232,7 +226,7 @@ static bool accept_even(void *arg, uint64_t key)
 	return key % 2 == 0;
 }
 
-static void filters_apply_before_the_limit(void **state)
+TEST(filters_apply_before_the_limit)
 {
 	struct filled f = fill(1000, 64);
 	struct vector_hit hits[40];
@@ -242,7 +236,6 @@ static void filters_apply_before_the_limit(void **state)
 	size_t n = 0;
 	float scale;
 
-	(void)state;
 	random_vector(q, 64);
 	scale = vector_quantise(q, 64, bytes);
 	vector_block_scan(f.block, bytes, scale, accept_even, &asked, hits, 40, &n, NULL);
@@ -253,7 +246,7 @@ static void filters_apply_before_the_limit(void **state)
 	drop(&f);
 }
 
-static void two_blocks_give_one_list(void **state)
+TEST(two_blocks_give_one_list)
 {
 	struct filled f = fill(300, 64);
 	struct filled g = {.block = vector_block_new(64, 0), .dim = 64};
@@ -264,7 +257,6 @@ static void two_blocks_give_one_list(void **state)
 	size_t n = 0;
 	float scale;
 
-	(void)state;
 	random_vector(q, 64);
 	scale = vector_quantise(q, 64, bytes);
 	scan(&f, q, together, 40);
@@ -284,13 +276,12 @@ static void two_blocks_give_one_list(void **state)
 	drop(&f);
 }
 
-static void of_equals_the_smaller_key_comes_first(void **state)
+TEST(of_equals_the_smaller_key_comes_first)
 {
 	struct filled f = {.block = vector_block_new(3, 0), .dim = 3};
 	const float v[3] = {1, 0, 0};
 	struct vector_hit hits[2];
 
-	(void)state;
 	put(&f, 9, v);
 	put(&f, 2, v);
 	put(&f, 5, v);
@@ -301,7 +292,7 @@ static void of_equals_the_smaller_key_comes_first(void **state)
 }
 
 /* Random puts, replacements and removals beside a plain table. */
-static void keys_come_and_go(void **state)
+TEST(keys_come_and_go)
 {
 	enum { KEYS = 500 };
 	struct filled f = {.block = vector_block_new(8, 0), .dim = 8};
@@ -309,7 +300,6 @@ static void keys_come_and_go(void **state)
 	static bool there[KEYS];
 	size_t n = 0;
 
-	(void)state;
 	for (unsigned round = 0; round < 20000; round++) {
 		size_t k = dice() % KEYS;
 		uint64_t key = (k + 1) * 0x100000001U; /* many meet in the table */
@@ -337,14 +327,13 @@ static void keys_come_and_go(void **state)
 	drop(&f);
 }
 
-static void a_block_keeps_within_its_bytes(void **state)
+TEST(a_block_keeps_within_its_bytes)
 {
 	struct filled f = {.block = vector_block_new(384, 200000), .dim = 384};
 	int8_t bytes[384] = {1};
 	uint64_t n = 0;
 	int r;
 
-	(void)state;
 	while ((r = vector_block_put(f.block, n + 1, bytes, 1)) == 0)
 		n++;
 	assert_int_equal(r, REFUSE_LIMIT);
@@ -358,29 +347,8 @@ static void a_block_keeps_within_its_bytes(void **state)
 	drop(&f);
 }
 
-static void strange_dimensions_make_no_block(void **state)
+TEST(strange_dimensions_make_no_block)
 {
-	(void)state;
 	assert_null(vector_block_new(0, 0));
 	assert_null(vector_block_new(VECTOR_DIM_MAX + 1, 0));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(all_kernels_give_the_same_number),
-		cmocka_unit_test(the_largest_numbers_do_not_overflow),
-		cmocka_unit_test(the_plain_kernel_is_always_there),
-		cmocka_unit_test(bytes_are_near_the_numbers),
-		cmocka_unit_test(what_has_no_direction_cannot_be_normalised),
-		cmocka_unit_test(the_true_nearest_is_among_the_best_forty),
-		cmocka_unit_test(filters_apply_before_the_limit),
-		cmocka_unit_test(two_blocks_give_one_list),
-		cmocka_unit_test(of_equals_the_smaller_key_comes_first),
-		cmocka_unit_test(keys_come_and_go),
-		cmocka_unit_test(a_block_keeps_within_its_bytes),
-		cmocka_unit_test(strange_dimensions_make_no_block),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,17 +31,17 @@ static void read_file(void)
 
 static int setup(void **state)
 {
-	(void)state;
 	read_file();
 	return 0;
 }
 
 static int teardown(void **state)
 {
-	(void)state;
 	buf_done(&file);
 	return 0;
 }
+
+GROUP_FIXTURE(setup, teardown);
 
 static struct word_table *read_table(void)
 {
@@ -61,14 +61,13 @@ static float cosine_of(const struct near_word *near, size_t n, const char *term)
 	return 0;
 }
 
-static void words_that_are_used_alike_are_near(void **state)
+TEST(words_that_are_used_alike_are_near)
 {
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
 	size_t n = word_table_near(t, w, TEXT("doctor"), TEXT(""), near);
 
-	(void)state;
 	assert_true(word_table_size(t) > 300);
 	assert_true(cosine_of(near, n, "nurs") > 0.6f);
 	assert_true(cosine_of(near, n, "surgeon") > 0.6f);
@@ -79,14 +78,13 @@ static void words_that_are_used_alike_are_near(void **state)
 	word_table_free(t);
 }
 
-static void another_form_of_the_word_is_not_similar(void **state)
+TEST(another_form_of_the_word_is_not_similar)
 {
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
 	size_t n = word_table_near(t, w, TEXT("pets"), TEXT(""), near);
 
-	(void)state;
 	assert_true(n > 0);
 	assert_true(cosine_of(near, n, "pet") == 0);
 	assert_true(cosine_of(near, n, "puppi") > 0.6f);
@@ -98,14 +96,13 @@ static void another_form_of_the_word_is_not_similar(void **state)
 	word_table_free(t);
 }
 
-static void another_form_is_found_by_its_stem(void **state)
+TEST(another_form_is_found_by_its_stem)
 {
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
 	size_t n = word_table_near(t, w, TEXT("doctoring"), TEXT("doctor"), near);
 
-	(void)state;
 	assert_true(cosine_of(near, n, "nurs") > 0.6f);
 	n = word_table_near(t, w, TEXT("mdeicine"), TEXT("medicin"), near);
 	assert_true(cosine_of(near, n, "tablet") > 0.6f);
@@ -115,13 +112,12 @@ static void another_form_is_found_by_its_stem(void **state)
 	word_table_free(t);
 }
 
-static void an_unknown_word_is_like_none(void **state)
+TEST(an_unknown_word_is_like_none)
 {
 	struct word_table *t = read_table();
 	struct words *w = words_new();
 	struct near_word near[WORD_TABLE_NEAR_MAX];
 
-	(void)state;
 	assert_int_equal(word_table_near(t, w, TEXT("zyzzyva"), TEXT(""), near), 0);
 	assert_int_equal(word_table_near(t, w, TEXT("a"), TEXT(""), near), 0);
 	assert_int_equal(
@@ -152,9 +148,8 @@ static void refuses(struct text bytes, const char *words)
 		fail_msg("\"%s\" does not say \"%s\"", why.text, words);
 }
 
-static void a_file_that_was_cut_is_refused(void **state)
+TEST(a_file_that_was_cut_is_refused)
 {
-	(void)state;
 	for (size_t len = 0; len < file.len; len += len < 64 ? 1 : 61) {
 		char *exact = malloc(len + 1);
 
@@ -164,9 +159,8 @@ static void a_file_that_was_cut_is_refused(void **state)
 	}
 }
 
-static void a_changed_byte_is_noticed(void **state)
+TEST(a_changed_byte_is_noticed)
 {
-	(void)state;
 	for (size_t at = HEAD; at < file.len; at += 97) {
 		file.data[at] ^= 4;
 		refuses(bytes_of(&file), "checksum");
@@ -205,13 +199,12 @@ static void refuses_with(size_t at, const void *bytes, size_t len, const char *w
 	free(copy);
 }
 
-static void a_wrong_part_is_refused_by_name(void **state)
+TEST(a_wrong_part_is_refused_by_name)
 {
 	const struct parts p = parts_of_file();
 	const uint32_t zero = 0, two = 2, most = UINT32_MAX, end = 3000000;
 	const float nan = __builtin_nanf(""), large = 1, minus = -0.001f;
 
-	(void)state;
 	refuses_with(0, "koineWRD", 8, "invalid header");
 	refuses_with(8, &two, 4, "version 2");
 	refuses_with(12, &zero, 4, "sizes");
@@ -254,12 +247,11 @@ static void *ask_for_all(void *arg)
 	return NULL;
 }
 
-static void threads_may_ask_at_once(void **state)
+TEST(threads_may_ask_at_once)
 {
 	struct asker askers[4] = {0};
 	struct word_table *t = read_table();
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		askers[i].table = t;
 		assert_int_equal(pthread_create(&askers[i].thread, NULL, ask_for_all, &askers[i]),
@@ -271,20 +263,4 @@ static void threads_may_ask_at_once(void **state)
 		assert_int_equal(askers[i].n_found, askers[0].n_found);
 	assert_true(askers[0].n_found > 0);
 	word_table_free(t);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(words_that_are_used_alike_are_near),
-		cmocka_unit_test(another_form_of_the_word_is_not_similar),
-		cmocka_unit_test(another_form_is_found_by_its_stem),
-		cmocka_unit_test(an_unknown_word_is_like_none),
-		cmocka_unit_test(a_file_that_was_cut_is_refused),
-		cmocka_unit_test(a_changed_byte_is_noticed),
-		cmocka_unit_test(a_wrong_part_is_refused_by_name),
-		cmocka_unit_test(threads_may_ask_at_once),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

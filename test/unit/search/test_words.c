@@ -1,12 +1,6 @@
 /* Text into words: folding, forms, stems, scripts without spaces, questions. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include <cmocka.h>
+#include "check.h"
 
 #include "search/words.h"
 
@@ -23,6 +17,8 @@ static int teardown(void **state)
 	words_free(words);
 	return 0;
 }
+
+GROUP_FIXTURE(setup, teardown);
 
 /* The terms of a text, one space between. */
 static const char *terms(const char *text, unsigned off, enum words_of of)
@@ -53,7 +49,7 @@ static void assert_same(const char *a, const char *b)
 	assert_true(copy[0]);
 }
 
-static void case_and_diacritics_do_not_count(void **state)
+TEST(case_and_diacritics_do_not_count)
 {
 	assert_same("ÅNGSTRÖM Čapek Đorđe Łódź", "angstrom capek dorde lodz");
 	assert_same("ΑΘΉΝΑ Ὀδυσσεύς", "αθηνα οδυσσευσ");
@@ -64,38 +60,38 @@ static void case_and_diacritics_do_not_count(void **state)
 	assert_same("ｆｕｌｌ　ｗｉｄｔｈ", "full width");
 }
 
-static void composed_and_decomposed_are_one(void **state)
+TEST(composed_and_decomposed_are_one)
 {
 	assert_same("caf\xc3\xa9", "cafe\xcc\x81");
 	assert_same("\xd7\xa9\xd6\xb8\xd7\x9c\xd7\x95\xd6\xb9\xd7\x9d",
 		    "\xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d");
 }
 
-static void digits_of_other_scripts_are_digits(void **state)
+TEST(digits_of_other_scripts_are_digits)
 {
 	assert_same("٢٠٢٣", "2023");
 	assert_same("२०२३", "2023");
 }
 
-static void inflections_share_a_stem(void **state)
+TEST(inflections_share_a_stem)
 {
 	assert_same("walking walked walks", "walk walk walk");
 	assert_string_not_equal(terms("walking", WORDS_NO_STEMS, WORDS_OF_NAME), "walk");
 }
 
-static void irregular_forms_share_a_base(void **state)
+TEST(irregular_forms_share_a_base)
 {
 	assert_same("went ate bought children feet", "go eat buy child foot");
 	assert_string_not_equal(terms("went", WORDS_NO_IRREGULAR, WORDS_OF_NAME), "go");
 }
 
-static void numbers_are_kept(void **state)
+TEST(numbers_are_kept)
 {
 	assert_terms("1,000 of 7th 2023-05-07 b12", "1000 of 7 2023 05 07 b12");
 	assert_terms("1,2,3 and 1,0000", "1 2 3 and 1 0000");
 }
 
-static void apostrophes_do_not_part_words(void **state)
+TEST(apostrophes_do_not_part_words)
 {
 	assert_terms("Alice's", "alic");
 	assert_terms("Alice\xe2\x80\x99s", "alic");
@@ -104,7 +100,7 @@ static void apostrophes_do_not_part_words(void **state)
 	assert_terms("'quoted' dogs'", "quot dog");
 }
 
-static void chinese_comes_in_pairs(void **state)
+TEST(chinese_comes_in_pairs)
 {
 	assert_terms("我喜欢猫", "我喜 喜欢 欢猫");
 	assert_terms("猫", "猫");
@@ -113,7 +109,7 @@ static void chinese_comes_in_pairs(void **state)
 	assert_string_equal(terms("喜欢猫", 0, WORDS_OF_MEMORY), "喜欢 喜 欢 欢猫 猫");
 }
 
-static void half_width_kana_are_wide_ones(void **state)
+TEST(half_width_kana_are_wide_ones)
 {
 	assert_same("ﾗｰﾒﾝ", "ラーメン");
 	assert_same("ｶﾞｿﾘﾝ ﾊﾟﾝ ｳﾞｨﾗ", "ガソリン パン ヴィラ");
@@ -121,7 +117,7 @@ static void half_width_kana_are_wide_ones(void **state)
 	assert_same("か\xe3\x82\x99", "が");
 }
 
-static void single_kana_are_not_words(void **state)
+TEST(single_kana_are_not_words)
 {
 	assert_string_equal(terms("ラーメン", 0, WORDS_OF_MEMORY), "ラー ーメ メン");
 	assert_string_equal(terms("猫の名", 0, WORDS_OF_MEMORY), "猫の 猫 の名 名");
@@ -133,7 +129,7 @@ static enum language language_of(const char *text)
 	return words_language(words);
 }
 
-static void a_text_shows_its_language(void **state)
+TEST(a_text_shows_its_language)
 {
 	assert_int_equal(language_of("The kettle is in the cellar"), LANGUAGE_ENGLISH);
 	assert_int_equal(language_of("Der Kessel steht im Keller"), LANGUAGE_GERMAN);
@@ -153,7 +149,7 @@ static void a_text_shows_its_language(void **state)
 	assert_int_equal(language_of("vitamin d 1000"), LANGUAGE_ENGLISH);
 }
 
-static void each_language_has_its_stems(void **state)
+TEST(each_language_has_its_stems)
 {
 	assert_same("врач врачом врачу новый новая", "врач врач врач новая новый");
 	assert_same("γιατρός γιατρού", "γιατρο γιατρο");
@@ -165,14 +161,14 @@ static void each_language_has_its_stems(void **state)
 }
 
 /* Also what somebody without the accents on the keyboard would look for. */
-static void accents_are_found_without_them(void **state)
+TEST(accents_are_found_without_them)
 {
 	assert_string_equal(terms("le musée est ici", 0, WORDS_OF_MEMORY), "le mus muse est ici");
 	assert_string_equal(terms("le musee est ici", 0, WORDS_OF_QUESTION), "le muse est ici");
 	assert_string_equal(terms("le musée est ici", 0, WORDS_OF_QUESTION), "le mus est ici");
 }
 
-static void arabic_articles_and_endings_do_not_count(void **state)
+TEST(arabic_articles_and_endings_do_not_count)
 {
 	assert_same("المدرسة", "مدرسة");
 	assert_same("والبيت بالبيت", "بيت بيت");
@@ -180,7 +176,7 @@ static void arabic_articles_and_endings_do_not_count(void **state)
 	assert_same("إسكندرية", "اسكندريه");
 }
 
-static void turkish_names_lose_what_follows_their_apostrophe(void **state)
+TEST(turkish_names_lose_what_follows_their_apostrophe)
 {
 	assert_same("İstanbul'da", "istanbul");
 	assert_same("Elif'in Ankara'ya", "Elif Ankara");
@@ -188,13 +184,13 @@ static void turkish_names_lose_what_follows_their_apostrophe(void **state)
 	assert_terms("o'da", "oda");
 }
 
-static void elided_articles_are_words(void **state)
+TEST(elided_articles_are_words)
 {
 	assert_terms("dell'arte", "dell art");
 	assert_terms("jusqu'ici", "jusqu ici");
 }
 
-static void names_in_code_are_found_by_their_parts(void **state)
+TEST(names_in_code_are_found_by_their_parts)
 {
 	assert_string_equal(terms("parseHttpRequest", 0, WORDS_OF_MEMORY),
 			    "parsehttprequest pars http request");
@@ -211,7 +207,7 @@ static void names_in_code_are_found_by_their_parts(void **state)
 	assert_terms("parseHttp max_rise", "parsehttp max rise");
 }
 
-static void what_joins_words_is_told(void **state)
+TEST(what_joins_words_is_told)
 {
 	static const char expected[] = {0, '/', '/', 0, 0, '-'};
 	struct word word;
@@ -227,7 +223,7 @@ static void what_joins_words_is_told(void **state)
 	assert_int_equal(n, sizeof(expected));
 }
 
-static void german_compounds_are_taken_apart(void **state)
+TEST(german_compounds_are_taken_apart)
 {
 	const char *found = terms("Das ist die Krankenversicherungskarte", 0, WORDS_OF_MEMORY);
 
@@ -247,7 +243,7 @@ static void german_compounds_are_taken_apart(void **state)
 }
 
 /* Whatever is in it, a word does not multiply. */
-static void extras_are_few(void **state)
+TEST(extras_are_few)
 {
 	char text[400];
 	struct word word;
@@ -262,14 +258,14 @@ static void extras_are_few(void **state)
 }
 
 /* Vectors that others keep are made of what words were at first. */
-static void old_words_stay_as_they_were(void **state)
+TEST(old_words_stay_as_they_were)
 {
 	assert_string_equal(
 		terms("die Häuser врачом İstanbul'da ﾗｰ parseHttp", WORDS_OLD, WORDS_OF_NAME),
 		"die hauser врачом istanbulda ﾗｰ parsehttp");
 }
 
-static void emoji_are_words(void **state)
+TEST(emoji_are_words)
 {
 	assert_terms("party🎉🎂!", "parti 🎉 🎂");
 	/* A skin tone and a selector change nothing. */
@@ -277,13 +273,13 @@ static void emoji_are_words(void **state)
 	assert_same("❤️", "❤");
 }
 
-static void right_to_left_marks_are_ignored(void **state)
+TEST(right_to_left_marks_are_ignored)
 {
 	assert_same("\xe2\x80\x8fשלום\xe2\x80\x8e", "שלום");
 	assert_same("أحمد", "احمد");
 }
 
-static void bytes_that_are_no_text_part_words(void **state)
+TEST(bytes_that_are_no_text_part_words)
 {
 	struct word word;
 
@@ -297,7 +293,7 @@ static void bytes_that_are_no_text_part_words(void **state)
 	assert_false(words_next(words, &word));
 }
 
-static void long_words_are_cut_between_characters(void **state)
+TEST(long_words_are_cut_between_characters)
 {
 	char text[401];
 	struct word word;
@@ -319,7 +315,7 @@ static uint8_t flags_of(const char *text)
 	return word.flags;
 }
 
-static void words_are_told_apart(void **state)
+TEST(words_are_told_apart)
 {
 	assert_true(flags_of("the") & WORD_STOP);
 	assert_true(flags_of("Who") & WORD_QUESTION);
@@ -337,7 +333,7 @@ static bool asks(const char *text)
 	return words_ask(words, text_of(text));
 }
 
-static void questions_are_recognised(void **state)
+TEST(questions_are_recognised)
 {
 	assert_true(asks("Are you coming?"));
 	assert_true(asks("You said \"now?\" "));
@@ -348,7 +344,7 @@ static void questions_are_recognised(void **state)
 	assert_false(asks(""));
 }
 
-static void one_text_after_another(void **state)
+TEST(one_text_after_another)
 {
 	struct word word;
 
@@ -357,40 +353,4 @@ static void one_text_after_another(void **state)
 	assert_true(words_next(words, &word));
 	assert_true(words_next(words, &word));
 	assert_terms("鱼", "鱼");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(case_and_diacritics_do_not_count),
-		cmocka_unit_test(composed_and_decomposed_are_one),
-		cmocka_unit_test(digits_of_other_scripts_are_digits),
-		cmocka_unit_test(inflections_share_a_stem),
-		cmocka_unit_test(irregular_forms_share_a_base),
-		cmocka_unit_test(numbers_are_kept),
-		cmocka_unit_test(apostrophes_do_not_part_words),
-		cmocka_unit_test(chinese_comes_in_pairs),
-		cmocka_unit_test(half_width_kana_are_wide_ones),
-		cmocka_unit_test(single_kana_are_not_words),
-		cmocka_unit_test(a_text_shows_its_language),
-		cmocka_unit_test(each_language_has_its_stems),
-		cmocka_unit_test(accents_are_found_without_them),
-		cmocka_unit_test(arabic_articles_and_endings_do_not_count),
-		cmocka_unit_test(turkish_names_lose_what_follows_their_apostrophe),
-		cmocka_unit_test(elided_articles_are_words),
-		cmocka_unit_test(names_in_code_are_found_by_their_parts),
-		cmocka_unit_test(what_joins_words_is_told),
-		cmocka_unit_test(german_compounds_are_taken_apart),
-		cmocka_unit_test(extras_are_few),
-		cmocka_unit_test(old_words_stay_as_they_were),
-		cmocka_unit_test(emoji_are_words),
-		cmocka_unit_test(right_to_left_marks_are_ignored),
-		cmocka_unit_test(bytes_that_are_no_text_part_words),
-		cmocka_unit_test(long_words_are_cut_between_characters),
-		cmocka_unit_test(words_are_told_apart),
-		cmocka_unit_test(questions_are_recognised),
-		cmocka_unit_test(one_text_after_another),
-	};
-
-	return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -254,9 +254,22 @@ static void fill(struct fixture *f, int n)
 	assert_int_equal(store_commit(f->store), 0);
 }
 
+/* A test that failed in between shall not fail those after it. */
+static int end_faults(void **state)
+{
+	atomic_store(&sync_errno, 0);
+	atomic_store(&write_errno, 0);
+	atomic_store(&allocations_left, -1);
+	atomic_store(&break_descriptor, false);
+	before_write = NULL;
+	return teardown(state);
+}
+
+FIXTURE(setup, end_faults);
+
 /* ---- opening ---- */
 
-static void makes_folders_and_files_for_nobody_else(void **state)
+TEST_WITH(makes_folders_and_files_for_nobody_else, setup_closed, end_faults)
 {
 	static const char *const endings[] = {"", "-wal", "-shm", ".lock"};
 	struct fixture *f = *state;
@@ -292,7 +305,7 @@ static void read_pragma(struct connection *c, const char *sql, char out[32])
 	connection_forget(c); /* the query is about to go */
 }
 
-static void keeps_what_is_committed_on_disk(void **state)
+TEST(keeps_what_is_committed_on_disk)
 {
 	struct fixture *f = *state;
 	struct connection *writer = store_writer(f->store);
@@ -312,7 +325,7 @@ static void keeps_what_is_committed_on_disk(void **state)
 	}
 }
 
-static void a_batch_shares_one_sync(void **state)
+TEST(a_batch_shares_one_sync)
 {
 	struct fixture *f = *state;
 	int before;
@@ -323,7 +336,7 @@ static void a_batch_shares_one_sync(void **state)
 	assert_true(atomic_load(&n_syncs) - before <= 2);
 }
 
-static void keeps_what_was_there_over_a_restart(void **state)
+TEST(keeps_what_was_there_over_a_restart)
 {
 	struct fixture *f = *state;
 
@@ -334,7 +347,7 @@ static void keeps_what_was_there_over_a_restart(void **state)
 	assert_true(has_id(f, store_writer(f->store), "one"));
 }
 
-static void takes_an_empty_file_for_a_new_one(void **state)
+TEST_WITH(takes_an_empty_file_for_a_new_one, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 
@@ -344,7 +357,7 @@ static void takes_an_empty_file_for_a_new_one(void **state)
 	assert_int_equal(count_all(store_reader(f->store, 1)), 1);
 }
 
-static void follows_links_of_folders_to_one_lock(void **state)
+TEST(follows_links_of_folders_to_one_lock)
 {
 	struct fixture *f = *state;
 	char link[PATH_LEN], url[PATH_LEN + 32];
@@ -356,7 +369,7 @@ static void follows_links_of_folders_to_one_lock(void **state)
 	assert_string_equal(store_path(f->store), f->path);
 }
 
-static void a_second_name_of_the_file_is_refused(void **state)
+TEST(a_second_name_of_the_file_is_refused)
 {
 	struct fixture *f = *state;
 	char name[PATH_LEN], url[PATH_LEN + 32];
@@ -368,7 +381,7 @@ static void a_second_name_of_the_file_is_refused(void **state)
 	assert_int_equal(unlink(name), 0);
 }
 
-static void nothing_is_committed_to_a_file_that_was_moved_away(void **state)
+TEST(nothing_is_committed_to_a_file_that_was_moved_away)
 {
 	struct fixture *f = *state;
 	char name[PATH_LEN];
@@ -382,7 +395,7 @@ static void nothing_is_committed_to_a_file_that_was_moved_away(void **state)
 	assert_int_equal(store_commit(f->store), 0);
 }
 
-static void refuses_what_is_no_store_url(void **state)
+TEST_WITH(refuses_what_is_no_store_url, setup_closed, end_faults)
 {
 	static const char *const urls[] = {"", "koine.db", "postgres://host/db", "sqlite",
 					   "sqlitex:/tmp/x"};
@@ -403,7 +416,7 @@ static void refuses_what_is_no_store_url(void **state)
 	assert_refused(f, url, "over 480 bytes");
 }
 
-static void leaves_a_file_that_is_no_database_alone(void **state)
+TEST_WITH(leaves_a_file_that_is_no_database_alone, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char noise[20000];
@@ -421,7 +434,7 @@ static void leaves_a_file_that_is_no_database_alone(void **state)
 	assert_refused_untouched(f, "not touched");
 }
 
-static void leaves_another_programs_database_alone(void **state)
+TEST_WITH(leaves_another_programs_database_alone, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char journal[PATH_LEN + 16];
@@ -437,7 +450,7 @@ static void leaves_another_programs_database_alone(void **state)
 	assert_refused_untouched(f, "another program's database");
 }
 
-static void leaves_a_newer_store_alone(void **state)
+TEST(leaves_a_newer_store_alone)
 {
 	struct fixture *f = *state;
 	int newer = sqlite_n_steps + 1;
@@ -460,7 +473,7 @@ static void leaves_a_newer_store_alone(void **state)
 	assert_int_equal(count_all(store_reader(f->store, 0)), 3);
 }
 
-static void failed_migration_names_its_cause(void **state)
+TEST(failed_migration_names_its_cause)
 {
 	struct fixture *f = *state;
 	struct store *store = NULL;
@@ -478,7 +491,7 @@ static void failed_migration_names_its_cause(void **state)
 }
 
 /* As a daemon that was killed leaves it: a log, with the newest version in it alone. */
-static void leaves_the_log_of_a_newer_store_alone(void **state)
+TEST(leaves_the_log_of_a_newer_store_alone)
 {
 	struct fixture *f = *state;
 	struct bytes wal, after;
@@ -501,7 +514,7 @@ static void leaves_the_log_of_a_newer_store_alone(void **state)
 	free(after.data);
 }
 
-static void leaves_a_damaged_store_alone(void **state)
+TEST(leaves_a_damaged_store_alone)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -516,7 +529,7 @@ static void leaves_a_damaged_store_alone(void **state)
 	assert_refused_untouched(f, "is damaged");
 }
 
-static void leaves_what_is_no_file_alone(void **state)
+TEST_WITH(leaves_what_is_no_file_alone, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char target[PATH_LEN];
@@ -537,7 +550,7 @@ static void leaves_what_is_no_file_alone(void **state)
 	assert_int_equal(rmdir(f->path), 0);
 }
 
-static void leaves_what_is_no_lock_file_alone(void **state)
+TEST_WITH(leaves_what_is_no_lock_file_alone, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char lock[PATH_LEN + 8];
@@ -548,7 +561,7 @@ static void leaves_what_is_no_lock_file_alone(void **state)
 	assert_absent(f->path);
 }
 
-static void leaves_a_log_without_its_database_alone(void **state)
+TEST_WITH(leaves_a_log_without_its_database_alone, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char wal[PATH_LEN + 8];
@@ -588,7 +601,7 @@ static void assert_refused_to_nobody(struct fixture *f)
 	assert_int_equal(status, 0);
 }
 
-static void refuses_a_file_that_it_may_not_write(void **state)
+TEST(refuses_a_file_that_it_may_not_write)
 {
 	struct fixture *f = *state;
 	char lock[PATH_LEN + 8];
@@ -610,7 +623,7 @@ static void refuses_a_file_that_it_may_not_write(void **state)
 	assert_int_equal(chmod(f->dir, 0700), 0);
 }
 
-static void refuses_a_second_opener(void **state)
+TEST(refuses_a_second_opener)
 {
 	struct fixture *f = *state;
 	pid_t pid;
@@ -633,7 +646,7 @@ static void refuses_a_second_opener(void **state)
 
 /* ---- batches ---- */
 
-static void one_bad_call_does_not_undo_its_neighbours(void **state)
+TEST(one_bad_call_does_not_undo_its_neighbours)
 {
 	struct fixture *f = *state;
 	struct store *s = f->store;
@@ -655,7 +668,7 @@ static void one_bad_call_does_not_undo_its_neighbours(void **state)
 	assert_true(has_id(f, store_reader(s, 0), "better"));
 }
 
-static void nothing_is_seen_before_the_commit(void **state)
+TEST(nothing_is_seen_before_the_commit)
 {
 	struct fixture *f = *state;
 
@@ -666,7 +679,7 @@ static void nothing_is_seen_before_the_commit(void **state)
 	assert_true(has_id(f, store_reader(f->store, 0), "one"));
 }
 
-static void a_batch_can_be_undone(void **state)
+TEST(a_batch_can_be_undone)
 {
 	struct fixture *f = *state;
 
@@ -700,7 +713,7 @@ static void check_fault_and_recovery(struct fixture *f, atomic_int *where, int e
 	assert_int_equal(store_quick_check(s, 0, &f->why), 0);
 }
 
-static void a_failed_sync_is_told_and_writes_resume(void **state)
+TEST(a_failed_sync_is_told_and_writes_resume)
 {
 	struct fixture *f = *state;
 
@@ -709,7 +722,7 @@ static void a_failed_sync_is_told_and_writes_resume(void **state)
 	check_fault_and_recovery(f, &sync_errno, EIO, -EIO);
 }
 
-static void a_full_disk_is_told_and_writes_resume(void **state)
+TEST(a_full_disk_is_told_and_writes_resume)
 {
 	struct fixture *f = *state;
 
@@ -719,7 +732,7 @@ static void a_full_disk_is_told_and_writes_resume(void **state)
 	check_fault_and_recovery(f, &write_errno, ENOSPC, -ENOSPC);
 }
 
-static void a_failing_disk_is_told_and_writes_resume(void **state)
+TEST(a_failing_disk_is_told_and_writes_resume)
 {
 	struct fixture *f = *state;
 
@@ -729,7 +742,7 @@ static void a_failing_disk_is_told_and_writes_resume(void **state)
 	assert_int_equal(count_all(store_reader(f->store, 0)), 1);
 }
 
-static void a_descriptor_gone_bad_is_replaced(void **state)
+TEST(a_descriptor_gone_bad_is_replaced)
 {
 	struct fixture *f = *state;
 
@@ -744,7 +757,7 @@ static void a_descriptor_gone_bad_is_replaced(void **state)
 
 /* More than the cache holds is written before the commit; when that fails, SQLite undoes
  * the whole transaction on the spot. */
-static void a_batch_undone_by_a_fault_stays_undone(void **state)
+TEST(a_batch_undone_by_a_fault_stays_undone)
 {
 	struct fixture *f = *state;
 	struct store *s = f->store;
@@ -861,12 +874,12 @@ static void run_in_child(struct fixture *f, int (*body)(struct fixture *f))
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void serves_on_when_a_file_may_not_grow(void **state)
+TEST_WITH(serves_on_when_a_file_may_not_grow, setup_closed, end_faults)
 {
 	run_in_child(*state, fill_up_to_a_limit);
 }
 
-static void serves_on_when_the_disk_is_full(void **state)
+TEST_WITH(serves_on_when_the_disk_is_full, setup_closed, end_faults)
 {
 	run_in_child(*state, fill_up_a_disk);
 }
@@ -934,7 +947,7 @@ static size_t kill_one_writer(struct fixture *f, long after_us)
 	return n;
 }
 
-static void every_told_row_survives_kill(void **state)
+TEST_WITH(every_told_row_survives_kill, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	unsigned seed = (unsigned)time(NULL);
@@ -951,7 +964,7 @@ static void every_told_row_survives_kill(void **state)
 	run_sql(f->path, "SELECT 1 / (integrity_check = 'ok') FROM pragma_integrity_check");
 }
 
-static void can_be_killed_while_it_is_made(void **state)
+TEST_WITH(can_be_killed_while_it_is_made, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	unsigned seed = (unsigned)time(NULL);
@@ -993,7 +1006,7 @@ static bool open_and_die(struct fixture *f, int n)
 }
 
 /* There are hundreds: every one of them in a soak, and else some, other ones at other times. */
-static void can_be_killed_in_any_write_of_its_making(void **state)
+TEST_WITH(can_be_killed_in_any_write_of_its_making, setup_closed, end_faults)
 {
 	const int step = rounds(30, 1);
 	struct fixture *f = *state;
@@ -1024,7 +1037,7 @@ static void crash(struct fixture *f)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void tells_a_crash_from_a_proper_end(void **state)
+TEST(tells_a_crash_from_a_proper_end)
 {
 	struct fixture *f = *state;
 
@@ -1046,7 +1059,7 @@ static void tells_a_crash_from_a_proper_end(void **state)
 	assert_true(store_was_clean(f->store));
 }
 
-static void quick_check_finds_damage(void **state)
+TEST(quick_check_finds_damage)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -1066,7 +1079,7 @@ static void quick_check_finds_damage(void **state)
 	assert_false(store_was_clean(f->store));
 }
 
-static void checks_and_backups_can_be_stopped(void **state)
+TEST(checks_and_backups_can_be_stopped)
 {
 	struct fixture *f = *state;
 	char path[PATH_LEN];
@@ -1082,7 +1095,7 @@ static void checks_and_backups_can_be_stopped(void **state)
 
 /* ---- backup ---- */
 
-static void a_backup_is_a_store(void **state)
+TEST(a_backup_is_a_store)
 {
 	struct fixture *f = *state;
 	size_t files = count_files(f->dir);
@@ -1102,7 +1115,7 @@ static void a_backup_is_a_store(void **state)
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
-static void a_move_keeps_the_identity_and_a_copy_does_not(void **state)
+TEST(a_move_keeps_the_identity_and_a_copy_does_not)
 {
 	struct fixture *f = *state;
 	char copy[PATH_LEN], moved[PATH_LEN], first[32];
@@ -1123,7 +1136,7 @@ static void a_move_keeps_the_identity_and_a_copy_does_not(void **state)
 	assert_string_not_equal(store_identity(f->store), first);
 }
 
-static void a_backup_overwrites_nothing(void **state)
+TEST(a_backup_overwrites_nothing)
 {
 	static const char *const endings[] = {"", "-wal", "-journal"};
 	struct fixture *f = *state;
@@ -1150,7 +1163,7 @@ static void a_backup_overwrites_nothing(void **state)
 	assert_int_equal(store_backup(f->store, path, &f->why), -ENOENT);
 }
 
-static void a_backup_that_fails_leaves_nothing(void **state)
+TEST(a_backup_that_fails_leaves_nothing)
 {
 	struct fixture *f = *state;
 	size_t files = count_files(f->dir);
@@ -1176,7 +1189,7 @@ static void add_late(void)
 }
 
 /* Or it would have to start over with every commit, and might never end. */
-static void a_backup_is_of_the_moment_it_began(void **state)
+TEST(a_backup_is_of_the_moment_it_began)
 {
 	struct fixture *f = *state;
 	char path[PATH_LEN];
@@ -1217,7 +1230,7 @@ static void *write_pairs(void *arg)
 	return NULL;
 }
 
-static void a_backup_is_of_one_moment_while_others_write(void **state)
+TEST(a_backup_is_of_one_moment_while_others_write)
 {
 	struct fixture *f = *state;
 	struct writing w = {.store = f->store};
@@ -1250,7 +1263,7 @@ static void a_backup_is_of_one_moment_while_others_write(void **state)
 
 /* ---- queries ---- */
 
-static void statements_are_kept_and_bounded(void **state)
+TEST(statements_are_kept_and_bounded)
 {
 	enum { N = STATEMENTS_MAX * 3 };
 	static struct query queries[N];
@@ -1281,7 +1294,7 @@ static void statements_are_kept_and_bounded(void **state)
 	connection_forget(c);
 }
 
-static void a_query_may_run_inside_itself(void **state)
+TEST(a_query_may_run_inside_itself)
 {
 	static const struct query numbers = {"SELECT 1 UNION ALL SELECT 2"};
 	struct fixture *f = *state;
@@ -1300,7 +1313,7 @@ static void a_query_may_run_inside_itself(void **state)
 	query_done(outer);
 }
 
-static void values_come_back_as_they_went(void **state)
+TEST(values_come_back_as_they_went)
 {
 	static const struct query echo = {"SELECT :i, :d, :t, :b, :n, :e, :z"};
 	static const char bytes[] = "a\0b\xff\0";
@@ -1336,7 +1349,7 @@ static void values_come_back_as_they_went(void **state)
 	query_done(q);
 }
 
-static void readers_cannot_write(void **state)
+TEST(readers_cannot_write)
 {
 	static const struct query write = {"DELETE FROM memory"};
 	struct fixture *f = *state;
@@ -1371,7 +1384,7 @@ static int work_a_little(struct fixture *f, const char *copy)
 	return r;
 }
 
-static void any_allocation_may_fail(void **state)
+TEST_WITH(any_allocation_may_fail, setup_closed, end_faults)
 {
 	struct fixture *f = *state;
 	char copy[PATH_LEN];
@@ -1398,72 +1411,8 @@ static void any_allocation_may_fail(void **state)
 	assert_true(n > 0);
 }
 
-/* A test that failed in between shall not fail those after it. */
-static int end_faults(void **state)
-{
-	atomic_store(&sync_errno, 0);
-	atomic_store(&write_errno, 0);
-	atomic_store(&allocations_left, -1);
-	atomic_store(&break_descriptor, false);
-	before_write = NULL;
-	return teardown(state);
-}
-
-#define CLOSED(test) cmocka_unit_test_setup_teardown(test, setup_closed, end_faults)
-#define OPEN(test)   cmocka_unit_test_setup_teardown(test, setup, end_faults)
-
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-		CLOSED(makes_folders_and_files_for_nobody_else),
-		OPEN(keeps_what_is_committed_on_disk),
-		OPEN(a_batch_shares_one_sync),
-		OPEN(keeps_what_was_there_over_a_restart),
-		CLOSED(takes_an_empty_file_for_a_new_one),
-		OPEN(follows_links_of_folders_to_one_lock),
-		OPEN(a_second_name_of_the_file_is_refused),
-		OPEN(nothing_is_committed_to_a_file_that_was_moved_away),
-		CLOSED(refuses_what_is_no_store_url),
-		CLOSED(leaves_a_file_that_is_no_database_alone),
-		CLOSED(leaves_another_programs_database_alone),
-		OPEN(leaves_a_newer_store_alone),
-		OPEN(failed_migration_names_its_cause),
-		OPEN(leaves_the_log_of_a_newer_store_alone),
-		OPEN(leaves_a_damaged_store_alone),
-		CLOSED(leaves_what_is_no_file_alone),
-		CLOSED(leaves_what_is_no_lock_file_alone),
-		CLOSED(leaves_a_log_without_its_database_alone),
-		OPEN(refuses_a_file_that_it_may_not_write),
-		OPEN(refuses_a_second_opener),
-		OPEN(one_bad_call_does_not_undo_its_neighbours),
-		OPEN(nothing_is_seen_before_the_commit),
-		OPEN(a_batch_can_be_undone),
-		OPEN(a_failed_sync_is_told_and_writes_resume),
-		OPEN(a_full_disk_is_told_and_writes_resume),
-		OPEN(a_failing_disk_is_told_and_writes_resume),
-		OPEN(a_descriptor_gone_bad_is_replaced),
-		OPEN(a_batch_undone_by_a_fault_stays_undone),
-		CLOSED(serves_on_when_a_file_may_not_grow),
-		CLOSED(serves_on_when_the_disk_is_full),
-		CLOSED(every_told_row_survives_kill),
-		CLOSED(can_be_killed_while_it_is_made),
-		CLOSED(can_be_killed_in_any_write_of_its_making),
-		OPEN(tells_a_crash_from_a_proper_end),
-		OPEN(quick_check_finds_damage),
-		OPEN(checks_and_backups_can_be_stopped),
-		OPEN(a_backup_is_a_store),
-		OPEN(a_move_keeps_the_identity_and_a_copy_does_not),
-		OPEN(a_backup_overwrites_nothing),
-		OPEN(a_backup_that_fails_leaves_nothing),
-		OPEN(a_backup_is_of_the_moment_it_began),
-		OPEN(a_backup_is_of_one_moment_while_others_write),
-		OPEN(statements_are_kept_and_bounded),
-		OPEN(a_query_may_run_inside_itself),
-		OPEN(values_come_back_as_they_went),
-		OPEN(readers_cannot_write),
-		CLOSED(any_allocation_may_fail),
-	};
-
 	hook_sqlite();
-	return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+	return run_all_tests("tests");
 }

@@ -94,7 +94,9 @@ static void assert_row(const struct approval *got, const struct approval *want)
 	assert_int_equal(got->decided_ms, want->decided_ms);
 }
 
-static void an_approval_comes_back_as_it_was_added(void **state)
+FIXTURE(setup, teardown);
+
+TEST(an_approval_comes_back_as_it_was_added)
 {
 	const struct approval none = {.id = TEXT("none"), .tool = TEXT("")};
 	struct fixture *f = *state;
@@ -115,7 +117,7 @@ static void an_approval_comes_back_as_it_was_added(void **state)
 	assert_false(found);
 }
 
-static void an_id_that_is_taken_is_told(void **state)
+TEST(an_id_that_is_taken_is_told)
 {
 	const struct approval again = plain("a", "other", NULL);
 	struct fixture *f = *state;
@@ -153,7 +155,7 @@ static bool has_asked(struct fixture *f, int64_t pid, int64_t started)
 	return has;
 }
 
-static void who_asked_and_who_decided_is_kept(void **state)
+TEST(who_asked_and_who_decided_is_kept)
 {
 	struct fixture *f = *state;
 	struct approval row = plain("a", NULL, NULL);
@@ -186,7 +188,7 @@ static void who_asked_and_who_decided_is_kept(void **state)
 	assert_false(has_asked(f, 0, 0));
 }
 
-static void a_process_that_asked_is_one_of_its_host(void **state)
+TEST(a_process_that_asked_is_one_of_its_host)
 {
 	struct fixture *f = *state;
 	struct approval row = plain("there", NULL, NULL);
@@ -206,7 +208,7 @@ static void a_process_that_asked_is_one_of_its_host(void **state)
 	assert_true(has_asked(f, 4212, 7));
 }
 
-static void the_first_decision_wins(void **state)
+TEST(the_first_decision_wins)
 {
 	struct fixture *f = *state;
 
@@ -242,7 +244,7 @@ static void assert_short(struct fixture *f, struct text prefix, bool waiting, un
 	assert_text(ids[0], want ? want : "untouched");
 }
 
-static void the_beginning_of_an_id_will_do(void **state)
+TEST(the_beginning_of_an_id_will_do)
 {
 	struct fixture *f = *state;
 
@@ -292,7 +294,7 @@ static const char *untied(struct fixture *f, const char *run, const char *tool,
 	return found ? row.id.data : NULL;
 }
 
-static void the_newest_untied_one_is_found(void **state)
+TEST(the_newest_untied_one_is_found)
 {
 	struct fixture *f = *state;
 	struct approval row;
@@ -324,7 +326,7 @@ static void the_newest_untied_one_is_found(void **state)
 	assert_int_equal(find(f, "a").event_id, 5);
 }
 
-static void ids_of_calls_must_not_differ(void **state)
+TEST(ids_of_calls_must_not_differ)
 {
 	struct fixture *f = *state;
 
@@ -339,7 +341,7 @@ static void ids_of_calls_must_not_differ(void **state)
 	assert_string_equal(untied(f, "r", "Bash", "t3", 0), "b");
 }
 
-static void a_tie_may_leave_the_session(void **state)
+TEST(a_tie_may_leave_the_session)
 {
 	struct fixture *f = *state;
 	int64_t seq;
@@ -385,7 +387,7 @@ static void add_some(struct fixture *f)
 	decide(f, "e", APPROVAL_DENIED, NONE, "human");
 }
 
-static void lists_go_either_way(void **state)
+TEST(lists_go_either_way)
 {
 	struct fixture *f = *state;
 
@@ -402,7 +404,7 @@ static void lists_go_either_way(void **state)
 	LIST(f, "", .status = APPROVAL_EXPIRED);
 }
 
-static void a_list_may_want_one_session_or_run(void **state)
+TEST(a_list_may_want_one_session_or_run)
 {
 	struct fixture *f = *state;
 
@@ -418,7 +420,7 @@ static void a_list_may_want_one_session_or_run(void **state)
 	LIST(f, "", .status = -1, .session = TEXT("x"));
 }
 
-static void a_list_ends_at_its_bytes(void **state)
+TEST(a_list_ends_at_its_bytes)
 {
 	static char input[1000];
 	struct fixture *f = *state;
@@ -449,7 +451,7 @@ static unsigned sweep(struct fixture *f, int64_t before_ms, unsigned limit)
 	return n;
 }
 
-static void a_sweep_takes_what_was_decided_before(void **state)
+TEST(a_sweep_takes_what_was_decided_before)
 {
 	struct approval row = plain("x", NULL, NULL);
 	struct fixture *f = *state;
@@ -469,7 +471,7 @@ static void a_sweep_takes_what_was_decided_before(void **state)
 }
 
 /* It names a session and an event that are gone, and is listed all the same. */
-static void an_approval_outlives_its_session(void **state)
+TEST(an_approval_outlives_its_session)
 {
 	const struct session session = {
 		.id = TEXT("s"), .run = TEXT("r"), .status = SESSION_COMPLETED, .ended_ms = 1};
@@ -495,7 +497,7 @@ static void an_approval_outlives_its_session(void **state)
 	LIST(f, "a", .status = APPROVAL_SUPERSEDED, .run = TEXT("r"));
 }
 
-static void a_small_arena_is_told(void **state)
+TEST(a_small_arena_is_told)
 {
 	struct store_approval_query q = {.status = -1};
 	struct approval *rows = NULL;
@@ -547,7 +549,7 @@ static bool use(struct fixture *f, const char *id)
 	return found;
 }
 
-static void a_grant_comes_back_as_it_was_added(void **state)
+TEST(a_grant_comes_back_as_it_was_added)
 {
 	const struct grant all = {
 		.id = TEXT("g1"),
@@ -590,7 +592,7 @@ static void a_grant_comes_back_as_it_was_added(void **state)
 	assert_int_equal(rows[1].uses, -1);
 }
 
-static void the_last_use_of_a_grant_deletes_it(void **state)
+TEST(the_last_use_of_a_grant_deletes_it)
 {
 	struct fixture *f = *state;
 
@@ -609,7 +611,7 @@ static void the_last_use_of_a_grant_deletes_it(void **state)
 	assert_int_equal(grants(f, 0, 1)[0].uses, -1);
 }
 
-static void grants_are_removed_and_expire(void **state)
+TEST(grants_are_removed_and_expire)
 {
 	struct fixture *f = *state;
 	bool found;
@@ -672,7 +674,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 	assert_int_equal(store_grant_list(c, 0, &f->arena, &grant_rows, &n), 0);
 }
 
-static void no_query_walks_a_whole_table(void **state)
+TEST(no_query_walks_a_whole_table)
 {
 	struct fixture *f = *state;
 	bool found;
@@ -691,7 +693,7 @@ static void no_query_walks_a_whole_table(void **state)
 				    "FROM approval_grant WHERE expires_ms = 0") > 15);
 }
 
-static void a_file_of_version_4_gets_the_tables(void **state)
+TEST(a_file_of_version_4_gets_the_tables)
 {
 	struct fixture *f = *state;
 	struct approval row;
@@ -709,34 +711,4 @@ static void a_file_of_version_4_gets_the_tables(void **state)
 	assert_row(&row, &full);
 	grants(f, 0, 1);
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(an_approval_comes_back_as_it_was_added),
-		OPEN(an_id_that_is_taken_is_told),
-		OPEN(who_asked_and_who_decided_is_kept),
-		OPEN(a_process_that_asked_is_one_of_its_host),
-		OPEN(the_first_decision_wins),
-		OPEN(the_beginning_of_an_id_will_do),
-		OPEN(the_newest_untied_one_is_found),
-		OPEN(ids_of_calls_must_not_differ),
-		OPEN(a_tie_may_leave_the_session),
-		OPEN(lists_go_either_way),
-		OPEN(a_list_may_want_one_session_or_run),
-		OPEN(a_list_ends_at_its_bytes),
-		OPEN(a_sweep_takes_what_was_decided_before),
-		OPEN(an_approval_outlives_its_session),
-		OPEN(a_small_arena_is_told),
-		OPEN(a_grant_comes_back_as_it_was_added),
-		OPEN(the_last_use_of_a_grant_deletes_it),
-		OPEN(grants_are_removed_and_expire),
-		OPEN(no_query_walks_a_whole_table),
-		OPEN(a_file_of_version_4_gets_the_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

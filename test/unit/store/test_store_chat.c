@@ -117,9 +117,11 @@ static struct page window(struct fixture *f, int64_t conversation, int64_t from,
 	return p;
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- conversations ---- */
 
-static void a_conversation_comes_back_as_it_was_made(void **state)
+TEST(a_conversation_comes_back_as_it_was_made)
 {
 	struct fixture *f = *state;
 	const struct conversation made = {
@@ -155,7 +157,7 @@ static void a_conversation_comes_back_as_it_was_made(void **state)
 	assert_false(row.running);
 }
 
-static void no_text_is_not_the_empty_text(void **state)
+TEST(no_text_is_not_the_empty_text)
 {
 	struct fixture *f = *state;
 	struct conversation row = {.id = TEXT("a")};
@@ -180,7 +182,7 @@ static void no_text_is_not_the_empty_text(void **state)
 	assert_text(row.summary, "");
 }
 
-static void an_id_names_one_conversation_at_a_time(void **state)
+TEST(an_id_names_one_conversation_at_a_time)
 {
 	struct fixture *f = *state;
 	const struct conversation again = {.id = TEXT("a")};
@@ -219,7 +221,7 @@ static void an_id_names_one_conversation_at_a_time(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM conversation"), 2);
 }
 
-static void update_and_summary_rewrite_their_columns_only(void **state)
+TEST(update_and_summary_rewrite_their_columns_only)
 {
 	struct fixture *f = *state;
 	struct conversation row = {.agent = TEXT("b"), .system = TEXT("s"), .updated_ms = 50};
@@ -263,7 +265,7 @@ static void assert_list(struct fixture *f, unsigned offset, unsigned limit, cons
 	assert_int_equal(total, 4);
 }
 
-static void the_list_has_the_one_changed_last_first(void **state)
+TEST(the_list_has_the_one_changed_last_first)
 {
 	struct fixture *f = *state;
 	int64_t a;
@@ -287,7 +289,7 @@ static void the_list_has_the_one_changed_last_first(void **state)
 	assert_list(f, 0, 10, "abdc");
 }
 
-static void the_list_says_what_there_is_but_not_long_texts(void **state)
+TEST(the_list_says_what_there_is_but_not_long_texts)
 {
 	struct fixture *f = *state;
 	const struct conversation with = {
@@ -316,7 +318,7 @@ static void the_list_says_what_there_is_but_not_long_texts(void **state)
 
 /* ---- turns ---- */
 
-static void a_turn_runs_until_it_is_ended(void **state)
+TEST(a_turn_runs_until_it_is_ended)
 {
 	struct fixture *f = *state;
 	const struct turn done = {
@@ -355,7 +357,7 @@ static void a_turn_runs_until_it_is_ended(void **state)
 			 1);
 }
 
-static void what_a_crash_left_running_is_interrupted(void **state)
+TEST(what_a_crash_left_running_is_interrupted)
 {
 	struct fixture *f = *state;
 	int64_t a, b, done, n = -1;
@@ -397,7 +399,7 @@ static bool take(struct fixture *f, int64_t conversation, int64_t epoch)
 	return taken;
 }
 
-static void one_host_at_a_time_has_a_conversation(void **state)
+TEST(one_host_at_a_time_has_a_conversation)
 {
 	struct fixture *f = *state;
 	int64_t a, n = -1;
@@ -433,7 +435,7 @@ static void one_host_at_a_time_has_a_conversation(void **state)
 }
 
 /* Also when nothing of the newest is left. */
-static void a_seq_never_comes_again(void **state)
+TEST(a_seq_never_comes_again)
 {
 	struct fixture *f = *state;
 	int64_t a, turn, message;
@@ -454,7 +456,7 @@ static void a_seq_never_comes_again(void **state)
 
 /* ---- messages ---- */
 
-static void messages_come_back_in_order_with_their_calls(void **state)
+TEST(messages_come_back_in_order_with_their_calls)
 {
 	struct fixture *f = *state;
 	const struct tool_call calls[] = {
@@ -509,7 +511,7 @@ static void messages_come_back_in_order_with_their_calls(void **state)
 	assert_int_equal(find(f, "a").n_messages, 3);
 }
 
-static void text_grows_at_its_end(void **state)
+TEST(text_grows_at_its_end)
 {
 	struct fixture *f = *state;
 	const struct tool_call calls[] = {{TEXT("1"), TEXT("x"), TEXT("{}")},
@@ -562,7 +564,7 @@ static void assert_count(struct fixture *f, int64_t conversation, int64_t want, 
 	assert_int_equal(got_answer, answered);
 }
 
-static void the_count_knows_whether_anybody_answered(void **state)
+TEST(the_count_knows_whether_anybody_answered)
 {
 	struct fixture *f = *state;
 	int64_t a, b, turn;
@@ -584,7 +586,7 @@ static void the_count_knows_whether_anybody_answered(void **state)
 	assert_count(f, 12345, 0, false);
 }
 
-static void a_page_ends_at_its_limit_or_its_bytes(void **state)
+TEST(a_page_ends_at_its_limit_or_its_bytes)
 {
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("i"), TEXT("n"), TEXT("1234567890")};
@@ -626,7 +628,7 @@ static void a_page_ends_at_its_limit_or_its_bytes(void **state)
 	assert_int_equal(list(f, 12345, 0, 10, 0).n, 0);
 }
 
-static void messages_stand_in_the_order_of_their_turns(void **state)
+TEST(messages_stand_in_the_order_of_their_turns)
 {
 	struct fixture *f = *state;
 	int64_t a, first, second;
@@ -687,7 +689,7 @@ static unsigned weigh(struct fixture *f, int64_t conversation, int64_t after, in
 	return n;
 }
 
-static void the_newest_turns_that_fit_are_weighed(void **state)
+TEST(the_newest_turns_that_fit_are_weighed)
 {
 	struct fixture *f = *state;
 	struct turn_weight *w;
@@ -713,7 +715,7 @@ static void the_newest_turns_that_fit_are_weighed(void **state)
 	assert_int_equal(weigh(f, 12345, 0, INT64_MAX, &w), 0);
 }
 
-static void no_turn_is_skipped_for_an_older_one_that_fits(void **state)
+TEST(no_turn_is_skipped_for_an_older_one_that_fits)
 {
 	struct fixture *f = *state;
 	struct turn_weight *w;
@@ -737,7 +739,7 @@ static void no_turn_is_skipped_for_an_older_one_that_fits(void **state)
 }
 
 /* However heavy: the question is nothing without what came of its calls, nor the other way. */
-static void turns_of_one_question_are_weighed_together(void **state)
+TEST(turns_of_one_question_are_weighed_together)
 {
 	struct fixture *f = *state;
 	struct turn_weight *w;
@@ -766,7 +768,7 @@ static void turns_of_one_question_are_weighed_together(void **state)
 	assert_int_equal(weigh(f, a, 0, 10, &w), 1);
 }
 
-static void a_window_has_the_turns_it_names(void **state)
+TEST(a_window_has_the_turns_it_names)
 {
 	struct fixture *f = *state;
 	int64_t turns[TURNS], a = talk(f, turns);
@@ -785,7 +787,7 @@ static void a_window_has_the_turns_it_names(void **state)
 
 /* ---- what goes wrong ---- */
 
-static void a_seq_that_is_not_there_is_told(void **state)
+TEST(a_seq_that_is_not_there_is_told)
 {
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
@@ -811,7 +813,7 @@ static void a_seq_that_is_not_there_is_told(void **state)
 			 0);
 }
 
-static void what_is_rolled_back_leaves_nothing(void **state)
+TEST(what_is_rolled_back_leaves_nothing)
 {
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
@@ -846,7 +848,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM message_call"), 0);
 }
 
-static void a_small_arena_is_told(void **state)
+TEST(a_small_arena_is_told)
 {
 	struct fixture *f = *state;
 	int64_t turns[TURNS], a = talk(f, turns), total;
@@ -869,7 +871,7 @@ static void a_small_arena_is_told(void **state)
 	assert_int_equal(all(f, a).n, TURNS * 2);
 }
 
-static void a_file_without_conversations_gets_their_tables(void **state)
+TEST(a_file_without_conversations_gets_their_tables)
 {
 	struct fixture *f = *state;
 	int64_t a;
@@ -888,9 +890,7 @@ static void a_file_without_conversations_gets_their_tables(void **state)
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-static void what_it_was_made_with_comes_back(void **state)
+TEST(what_it_was_made_with_comes_back)
 {
 	struct fixture *f = *state;
 	const struct conversation made = {
@@ -952,7 +952,7 @@ static void end_conversation(struct fixture *f, const char *id, int64_t now_ms)
 	assert_true(found);
 }
 
-static void those_that_were_ended_are_told_apart(void **state)
+TEST(those_that_were_ended_are_told_apart)
 {
 	struct fixture *f = *state;
 	struct conversation *rows, row;
@@ -998,7 +998,7 @@ static unsigned rows_of(struct fixture *f, const char *table)
 	return (unsigned)number(f, sql);
 }
 
-static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
+TEST(what_is_purged_goes_in_steps_and_leaves_nothing)
 {
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("c"), TEXT("t"), TEXT("{}")};
@@ -1039,38 +1039,4 @@ static void what_is_purged_goes_in_steps_and_leaves_nothing(void **state)
 	assert_int_equal(all(f, kept).n, 1);
 	assert_no_walks(f, writer(f), "message", NULL);
 	assert_no_walks(f, writer(f), "turn", NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(a_conversation_comes_back_as_it_was_made),
-		OPEN(no_text_is_not_the_empty_text),
-		OPEN(an_id_names_one_conversation_at_a_time),
-		OPEN(update_and_summary_rewrite_their_columns_only),
-		OPEN(the_list_has_the_one_changed_last_first),
-		OPEN(the_list_says_what_there_is_but_not_long_texts),
-		OPEN(a_turn_runs_until_it_is_ended),
-		OPEN(what_a_crash_left_running_is_interrupted),
-		OPEN(one_host_at_a_time_has_a_conversation),
-		OPEN(a_seq_never_comes_again),
-		OPEN(messages_come_back_in_order_with_their_calls),
-		OPEN(text_grows_at_its_end),
-		OPEN(the_count_knows_whether_anybody_answered),
-		OPEN(a_page_ends_at_its_limit_or_its_bytes),
-		OPEN(messages_stand_in_the_order_of_their_turns),
-		OPEN(the_newest_turns_that_fit_are_weighed),
-		OPEN(no_turn_is_skipped_for_an_older_one_that_fits),
-		OPEN(turns_of_one_question_are_weighed_together),
-		OPEN(a_window_has_the_turns_it_names),
-		OPEN(a_seq_that_is_not_there_is_told),
-		OPEN(what_is_rolled_back_leaves_nothing),
-		OPEN(a_small_arena_is_told),
-		OPEN(what_it_was_made_with_comes_back),
-		OPEN(those_that_were_ended_are_told_apart),
-		OPEN(what_is_purged_goes_in_steps_and_leaves_nothing),
-		OPEN(a_file_without_conversations_gets_their_tables),
-	};
-
-	return cmocka_run_group_tests_name("store_chat", tests, NULL, NULL);
 }

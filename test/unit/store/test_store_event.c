@@ -65,7 +65,9 @@ static unsigned sweep(struct fixture *f, int64_t before_ms, int64_t keep, unsign
 	return n;
 }
 
-static void an_event_comes_back_as_it_was_added(void **state)
+FIXTURE(setup, teardown);
+
+TEST(an_event_comes_back_as_it_was_added)
 {
 	static const char bytes[] = "{\0\xff";
 	struct fixture *f = *state;
@@ -104,7 +106,7 @@ static void an_event_comes_back_as_it_was_added(void **state)
 	assert_null(rows[1].data.data);
 }
 
-static void lists_go_on_behind_a_number_either_way(void **state)
+TEST(lists_go_on_behind_a_number_either_way)
 {
 	struct fixture *f = *state;
 	int64_t first;
@@ -125,7 +127,7 @@ static void lists_go_on_behind_a_number_either_way(void **state)
 	LIST(f, "", .after_seq = INT64_MAX);
 }
 
-static void a_list_may_want_one_project_session_or_run(void **state)
+TEST(a_list_may_want_one_project_session_or_run)
 {
 	static const struct event rows[] = {
 		{.type = TEXT("a"), .project = TEXT("p"), .session = TEXT("s"), .run = TEXT("r")},
@@ -157,7 +159,7 @@ static void assert_since(struct fixture *f, int64_t time_ms, int64_t want)
 }
 
 /* The clock was set back between c and d. */
-static void since_a_time_means_the_time_of_each(void **state)
+TEST(since_a_time_means_the_time_of_each)
 {
 	struct fixture *f = *state;
 	int64_t first;
@@ -180,7 +182,7 @@ static void since_a_time_means_the_time_of_each(void **state)
 	assert_since(f, 3001, INT64_MAX);
 }
 
-static void a_page_ends_at_its_bytes(void **state)
+TEST(a_page_ends_at_its_bytes)
 {
 	static char long_data[1000];
 	struct fixture *f = *state;
@@ -201,7 +203,7 @@ static void a_page_ends_at_its_bytes(void **state)
 	LIST(f, "cb", .max_bytes = 2002, .newest_first = true);
 }
 
-static void the_last_number_outlives_its_event(void **state)
+TEST(the_last_number_outlives_its_event)
 {
 	struct fixture *f = *state;
 	int64_t last;
@@ -230,7 +232,7 @@ static void the_last_number_outlives_its_event(void **state)
 	assert_bounds(f, last + 1, last + 1);
 }
 
-static void a_sweep_deletes_what_is_old_or_too_many(void **state)
+TEST(a_sweep_deletes_what_is_old_or_too_many)
 {
 	struct fixture *f = *state;
 
@@ -257,7 +259,7 @@ static void a_sweep_deletes_what_is_old_or_too_many(void **state)
 }
 
 /* Each is judged by its own time, where the clock went back. */
-static void a_sweep_takes_only_what_is_old(void **state)
+TEST(a_sweep_takes_only_what_is_old)
 {
 	struct fixture *f = *state;
 
@@ -270,7 +272,7 @@ static void a_sweep_takes_only_what_is_old(void **state)
 	LIST(f, "ac");
 }
 
-static void what_is_rolled_back_leaves_nothing(void **state)
+TEST(what_is_rolled_back_leaves_nothing)
 {
 	struct fixture *f = *state;
 	unsigned n;
@@ -292,7 +294,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_bounds(f, 1, 2);
 }
 
-static void numbers_are_given_in_one_go(void **state)
+TEST(numbers_are_given_in_one_go)
 {
 	static const struct event rows[] = {{.type = TEXT("a"), .time_ms = 1000},
 					    {.type = TEXT("b"), .time_ms = 3000},
@@ -313,7 +315,7 @@ static void numbers_are_given_in_one_go(void **state)
 }
 
 /* As from two machines, one of which is a little behind. */
-static void clocks_may_differ_a_little(void **state)
+TEST(clocks_may_differ_a_little)
 {
 	static const struct event rows[] = {{.type = TEXT("a"), .time_ms = 10000},
 					    {.type = TEXT("b"), .time_ms = 9000},
@@ -394,7 +396,7 @@ static struct other *other_start(struct fixture *f, unsigned n_batches)
 }
 
 /* Who began first commits last. */
-static void nobody_gets_a_number_before_a_lower_one_is_kept(void **state)
+TEST(nobody_gets_a_number_before_a_lower_one_is_kept)
 {
 	struct fixture *f = *state;
 	struct other *o;
@@ -434,7 +436,7 @@ static void assert_none_is_missing(struct fixture *f)
 	arena_reset(&f->arena);
 }
 
-static void a_reader_never_sees_a_number_come_late(void **state)
+TEST(a_reader_never_sees_a_number_come_late)
 {
 	enum { N = 30 };
 	struct fixture *f = *state;
@@ -456,7 +458,7 @@ static void a_reader_never_sees_a_number_come_late(void **state)
 	other_close(o);
 }
 
-static void an_older_log_goes_on(void **state)
+TEST(an_older_log_goes_on)
 {
 	struct fixture *f = *state;
 
@@ -473,7 +475,7 @@ static void an_older_log_goes_on(void **state)
 	assert_int_equal(number(f, "SELECT seq FROM event_clock"), 10);
 }
 
-static void a_small_arena_is_told(void **state)
+TEST(a_small_arena_is_told)
 {
 	struct fixture *f = *state;
 	struct store_event_rows found = {.n = 7};
@@ -492,7 +494,7 @@ static void a_small_arena_is_told(void **state)
 	assert_int_equal(found.n, 7);
 }
 
-static void a_file_of_version_3_gets_the_tables(void **state)
+TEST(a_file_of_version_3_gets_the_tables)
 {
 	struct fixture *f = *state;
 
@@ -571,7 +573,7 @@ static void assert_finds(struct fixture *f, struct store_event_query q, const st
 		assert_false(is_wanted(&q, &all[q.newest_first ? n_all - 1 - at : at]));
 }
 
-static void any_selection_finds_what_there_is(void **state)
+TEST(any_selection_finds_what_there_is)
 {
 	enum { N = 400 };
 	static struct event all[N];
@@ -604,7 +606,7 @@ static void any_selection_finds_what_there_is(void **state)
 }
 
 /* Whatever the clock did, and however little goes at a time. */
-static void what_is_old_goes_and_nothing_else(void **state)
+TEST(what_is_old_goes_and_nothing_else)
 {
 	enum { N = 300 };
 	struct fixture *f = *state;
@@ -646,7 +648,7 @@ static int64_t steps_of(struct fixture *f, struct store_event_query q, unsigned 
 	assert_in_range(steps_of(f, (struct store_event_query) {__VA_ARGS__}, want), 1, 3000)
 
 /* However many there are. Those of "b" are not in project "p", and "rare" is in no session. */
-static void a_list_reads_only_what_it_shows(void **state)
+TEST(a_list_reads_only_what_it_shows)
 {
 	enum { N = 20000 };
 	static const struct text rare = TEXT("rare"), common = TEXT("a"), other = TEXT("b"),
@@ -698,7 +700,7 @@ static void a_list_reads_only_what_it_shows(void **state)
 }
 
 /* The indexes of what an older program left. */
-static void older_events_are_found_by_what_they_are_about(void **state)
+TEST(older_events_are_found_by_what_they_are_about)
 {
 	struct fixture *f = *state;
 
@@ -717,34 +719,4 @@ static void older_events_are_found_by_what_they_are_about(void **state)
 	LIST(f, "bc", .types = &types[1], .n_types = 2);
 	assert_int_equal(sweep(f, 6, 0, 10), 3);
 	LIST(f, "ce");
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(an_event_comes_back_as_it_was_added),
-		OPEN(lists_go_on_behind_a_number_either_way),
-		OPEN(a_list_may_want_one_project_session_or_run),
-		OPEN(since_a_time_means_the_time_of_each),
-		OPEN(a_page_ends_at_its_bytes),
-		OPEN(the_last_number_outlives_its_event),
-		OPEN(a_sweep_deletes_what_is_old_or_too_many),
-		OPEN(a_sweep_takes_only_what_is_old),
-		OPEN(what_is_rolled_back_leaves_nothing),
-		OPEN(numbers_are_given_in_one_go),
-		OPEN(clocks_may_differ_a_little),
-		OPEN(nobody_gets_a_number_before_a_lower_one_is_kept),
-		OPEN(a_reader_never_sees_a_number_come_late),
-		OPEN(an_older_log_goes_on),
-		OPEN(a_small_arena_is_told),
-		OPEN(a_file_of_version_3_gets_the_tables),
-		OPEN(any_selection_finds_what_there_is),
-		OPEN(what_is_old_goes_and_nothing_else),
-		OPEN(a_list_reads_only_what_it_shows),
-		OPEN(older_events_are_found_by_what_they_are_about),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -59,11 +59,10 @@ static const char *get(struct fixture *f, const struct store_scope *scope, int64
 	return copy;
 }
 
-static void each_scope_has_its_own(void **state)
+TEST(each_scope_has_its_own)
 {
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	put(&f, &anns, 1, "runs");
 	put(&f, &alls, 1, "runs, as all see it");
@@ -74,11 +73,10 @@ static void each_scope_has_its_own(void **state)
 	unmake(&f);
 }
 
-static void what_changes_is_forgotten_in_every_scope(void **state)
+TEST(what_changes_is_forgotten_in_every_scope)
 {
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	put(&f, &anns, 1, "runs");
 	put(&f, &alls, 1, "runs");
@@ -91,13 +89,12 @@ static void what_changes_is_forgotten_in_every_scope(void **state)
 	unmake(&f);
 }
 
-static void what_was_read_before_a_change_is_not_taken(void **state)
+TEST(what_was_read_before_a_change_is_not_taken)
 {
 	const struct memory old = row_of(1, "runs");
 	struct fixture f;
 	uint64_t mark;
 
-	(void)state;
 	make(&f);
 	mark = found_memories_mark(f.found);
 	found_memories_forget(f.found, 1);
@@ -108,12 +105,11 @@ static void what_was_read_before_a_change_is_not_taken(void **state)
 	unmake(&f);
 }
 
-static void the_oldest_go_first(void **state)
+TEST(the_oldest_go_first)
 {
 	char text[1000];
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
@@ -127,28 +123,14 @@ static void the_oldest_go_first(void **state)
 	unmake(&f);
 }
 
-static void what_would_take_all_the_room_is_not_kept(void **state)
+TEST(what_would_take_all_the_room_is_not_kept)
 {
 	static char text[ROOM / 8];
 	struct fixture f;
 
-	(void)state;
 	make(&f);
 	memset(text, 'x', sizeof(text) - 1);
 	put(&f, &anns, 1, text);
 	assert_null(get(&f, &anns, 1));
 	unmake(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_scope_has_its_own),
-		cmocka_unit_test(what_changes_is_forgotten_in_every_scope),
-		cmocka_unit_test(what_was_read_before_a_change_is_not_taken),
-		cmocka_unit_test(the_oldest_go_first),
-		cmocka_unit_test(what_would_take_all_the_room_is_not_kept),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,9 @@ static void assert_contents(const struct memory *rows, unsigned n, const char *w
 	assert_string_equal(got, want);
 }
 
-static void versions_are_kept_in_order_and_bounded(void **state)
+FIXTURE(setup, teardown);
+
+TEST(versions_are_kept_in_order_and_bounded)
 {
 	struct fixture *f = *state;
 	struct memory m = add(f, "m", "ann", NULL), row;
@@ -78,7 +80,7 @@ static void versions_are_kept_in_order_and_bounded(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM memory_version"), 0);
 }
 
-static void a_scope_finds_its_former_texts(void **state)
+TEST(a_scope_finds_its_former_texts)
 {
 	struct fixture *f = *state;
 	struct memory ann = add(f, "a", "ann", NULL), bob = add(f, "b", "bob", NULL),
@@ -175,7 +177,7 @@ static void mark(struct fixture *f, const struct store_extract_source *s, int64_
 	commit(f);
 }
 
-static void what_was_said_is_read_once_and_in_order(void **state)
+TEST(what_was_said_is_read_once_and_in_order)
 {
 	struct fixture *f = *state;
 	struct store_extract_source s;
@@ -227,7 +229,7 @@ static void what_was_said_is_read_once_and_in_order(void **state)
 
 /* ---- an older store ---- */
 
-static void memories_of_an_older_store_have_no_past(void **state)
+TEST(memories_of_an_older_store_have_no_past)
 {
 	const int before_history = 12;
 	struct fixture *f = *state;
@@ -244,17 +246,4 @@ static void memories_of_an_older_store_have_no_past(void **state)
 	assert_int_equal(row.valid_from_ms, 0);
 	assert_int_equal(row.valid_until_ms, 0);
 	assert_int_equal(row.review, REVIEW_NONE);
-}
-
-int main(void)
-{
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		OPEN(versions_are_kept_in_order_and_bounded),
-		OPEN(a_scope_finds_its_former_texts),
-		OPEN(what_was_said_is_read_once_and_in_order),
-		OPEN(memories_of_an_older_store_have_no_past),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static int setup_feed(void **state)
 	return on_server() ? store_open_feed(f->store, 5000, &f->why) : 0;
 }
 
+FIXTURE(setup_feed, teardown);
+
 static struct connection *feed(struct fixture *f)
 {
 	return store_feed(f->store);
@@ -83,7 +85,7 @@ static void let_it_run_out(void)
 	nanosleep(&(struct timespec) {.tv_nsec = 20 * 1000000L}, NULL);
 }
 
-static void no_epoch_is_drawn_twice(void **state)
+TEST(no_epoch_is_drawn_twice)
 {
 	struct fixture *f = *state;
 	int64_t first, second;
@@ -96,7 +98,7 @@ static void no_epoch_is_drawn_twice(void **state)
 }
 
 /* As by a restore, while the lives with those numbers go on. */
-static void no_epoch_is_drawn_twice_by_a_counter_that_went_back(void **state)
+TEST(no_epoch_is_drawn_twice_by_a_counter_that_went_back)
 {
 	static const struct query back = {"UPDATE meta SET value = '0' WHERE key = 'host_epoch'"};
 	struct fixture *f = *state;
@@ -111,7 +113,7 @@ static void no_epoch_is_drawn_twice_by_a_counter_that_went_back(void **state)
 	assert_true(second > first);
 }
 
-static void a_name_has_one_life_at_a_time(void **state)
+TEST(a_name_has_one_life_at_a_time)
 {
 	struct fixture *f = *state;
 	struct host first, second;
@@ -129,7 +131,7 @@ static void a_name_has_one_life_at_a_time(void **state)
 	assert_true(renews(f, &second));
 }
 
-static void the_quicker_of_two_gets_the_name(void **state)
+TEST(the_quicker_of_two_gets_the_name)
 {
 	struct fixture *f = *state;
 	struct host former, first, second;
@@ -144,7 +146,7 @@ static void the_quicker_of_two_gets_the_name(void **state)
 	assert_false(joins(f, &second, LEASE_MS, former.epoch, true));
 }
 
-static void who_does_not_renew_is_lost(void **state)
+TEST(who_does_not_renew_is_lost)
 {
 	struct fixture *f = *state;
 	struct host a, b;
@@ -165,7 +167,7 @@ static void who_does_not_renew_is_lost(void **state)
 	assert_true(renews(f, &b));
 }
 
-static void a_lease_that_ran_out_can_be_replaced(void **state)
+TEST(a_lease_that_ran_out_can_be_replaced)
 {
 	struct fixture *f = *state;
 	struct host a, next;
@@ -183,7 +185,7 @@ static void a_lease_that_ran_out_can_be_replaced(void **state)
 	assert_false(renews(f, &a));
 }
 
-static void who_has_left_can_be_forgotten(void **state)
+TEST(who_has_left_can_be_forgotten)
 {
 	struct fixture *f = *state;
 	struct host a;
@@ -201,7 +203,7 @@ static void who_has_left_can_be_forgotten(void **state)
 	assert_true(found);
 }
 
-static void lists_all_with_the_time_there(void **state)
+TEST(lists_all_with_the_time_there)
 {
 	struct fixture *f = *state;
 	struct host a, b, *hosts;
@@ -223,7 +225,7 @@ static void lists_all_with_the_time_there(void **state)
 	assert_true(now_ms >= hosts[0].seen_ms);
 }
 
-static void another_hears_what_one_tells(void **state)
+TEST(another_hears_what_one_tells)
 {
 	struct fixture *f = *state;
 	const struct store_opts opts = {.n_readers = 1};
@@ -279,7 +281,7 @@ static int64_t add_counted(struct fixture *f)
 
 /* One starts a task; before its commit the other queues one again that had failed. Both change the count of
  * what is queued. */
-static void two_that_count_do_not_wait_for_each_other(void **state)
+TEST_WITH(two_that_count_do_not_wait_for_each_other, setup, teardown)
 {
 	struct fixture *f = *state;
 	const struct store_opts opts = {.n_readers = 1};
@@ -297,29 +299,4 @@ static void two_that_count_do_not_wait_for_each_other(void **state)
 	assert_int_equal(set_state(f->store, seq - 1, TASK_FAILED, 1), 0);
 	assert_int_equal(store_commit(f->store), 0);
 	store_close(other);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(no_epoch_is_drawn_twice, setup_feed, teardown),
-		cmocka_unit_test_setup_teardown(no_epoch_is_drawn_twice_by_a_counter_that_went_back,
-						setup_feed, teardown),
-		cmocka_unit_test_setup_teardown(a_name_has_one_life_at_a_time, setup_feed,
-						teardown),
-		cmocka_unit_test_setup_teardown(the_quicker_of_two_gets_the_name, setup_feed,
-						teardown),
-		cmocka_unit_test_setup_teardown(who_does_not_renew_is_lost, setup_feed, teardown),
-		cmocka_unit_test_setup_teardown(a_lease_that_ran_out_can_be_replaced, setup_feed,
-						teardown),
-		cmocka_unit_test_setup_teardown(who_has_left_can_be_forgotten, setup_feed,
-						teardown),
-		cmocka_unit_test_setup_teardown(lists_all_with_the_time_there, setup_feed,
-						teardown),
-		cmocka_unit_test_setup_teardown(another_hears_what_one_tells, setup_feed, teardown),
-		cmocka_unit_test_setup_teardown(two_that_count_do_not_wait_for_each_other, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,7 +50,9 @@ static struct job *list(struct fixture *f, unsigned *ret_n)
 	return rows;
 }
 
-static void jobs_stay_in_the_order_they_came(void **state)
+FIXTURE(setup, teardown);
+
+TEST(jobs_stay_in_the_order_they_came)
 {
 	struct fixture *f = *state;
 	struct job *rows;
@@ -74,7 +76,7 @@ static void jobs_stay_in_the_order_they_came(void **state)
 	assert_text(rows[1].id, "b");
 }
 
-static void a_job_that_is_deleted_is_gone(void **state)
+TEST(a_job_that_is_deleted_is_gone)
 {
 	struct fixture *f = *state;
 	unsigned n;
@@ -87,7 +89,7 @@ static void a_job_that_is_deleted_is_gone(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void a_file_of_version_5_gets_the_table(void **state)
+TEST(a_file_of_version_5_gets_the_table)
 {
 	struct fixture *f = *state;
 	unsigned n;
@@ -97,17 +99,4 @@ static void a_file_of_version_5_gets_the_table(void **state)
 	(void)list(f, &n);
 	assert_int_equal(n, 0);
 	put(f, "a", "one", 1);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(jobs_stay_in_the_order_they_came),
-		OPEN(a_job_that_is_deleted_is_gone),
-		OPEN(a_file_of_version_5_gets_the_table),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,7 +62,9 @@ static int tell(void *arg, const struct memory *m)
 	return 0;
 }
 
-static void what_changed_is_told_as_it_is_now(void **state)
+FIXTURE(setup, teardown);
+
+TEST(what_changed_is_told_as_it_is_now)
 {
 	const struct store_scope ann = {.user = TEXT("ann"), .without_common = true};
 	struct fixture *f = *state;
@@ -95,7 +97,7 @@ static void what_changed_is_told_as_it_is_now(void **state)
 	assert_false(end);
 }
 
-static void what_is_new_is_found_by_its_number(void **state)
+TEST(what_is_new_is_found_by_its_number)
 {
 	const struct store_scope ann = {.user = TEXT("ann"), .without_common = true};
 	struct fixture *f = *state;
@@ -109,7 +111,7 @@ static void what_is_new_is_found_by_its_number(void **state)
 	assert_string_equal(told.text, "3=three ");
 }
 
-static void whoever_changes_a_memory_is_noted(void **state)
+TEST(whoever_changes_a_memory_is_noted)
 {
 	struct fixture *f = *state;
 
@@ -123,7 +125,7 @@ static void whoever_changes_a_memory_is_noted(void **state)
 	assert_int_equal(number(f, "SELECT seq FROM memory_change WHERE number = 2"), 1);
 }
 
-static void old_notes_go(void **state)
+TEST(old_notes_go)
 {
 	struct fixture *f = *state;
 
@@ -158,7 +160,7 @@ static void put(struct fixture *f, const struct store_kept *k)
 	commit(f);
 }
 
-static void a_scope_has_one_file(void **state)
+TEST(a_scope_has_one_file)
 {
 	struct fixture *f = *state;
 	const struct store_kept first = kept('a', "user", "ann");
@@ -189,7 +191,7 @@ static void a_scope_has_one_file(void **state)
 	assert_true(is);
 }
 
-static void a_file_of_version_13_gets_the_tables(void **state)
+TEST(a_file_of_version_13_gets_the_tables)
 {
 	struct fixture *f = *state;
 
@@ -197,20 +199,4 @@ static void a_file_of_version_13_gets_the_tables(void **state)
 	fixture_open(f);
 	update(f, "one", "x");
 	assert_int_equal(position(f).change, 1);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(what_changed_is_told_as_it_is_now),
-		OPEN(what_is_new_is_found_by_its_number),
-		OPEN(whoever_changes_a_memory_is_noted),
-		OPEN(old_notes_go),
-		OPEN(a_scope_has_one_file),
-		OPEN(a_file_of_version_13_gets_the_tables),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

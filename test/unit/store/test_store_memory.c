@@ -75,7 +75,9 @@ static void assert_walked(struct fixture *f, struct store_scope scope, const cha
 	}
 }
 
-static void every_member_comes_back(void **state)
+FIXTURE(setup, teardown);
+
+TEST(every_member_comes_back)
 {
 	struct fixture *f = *state;
 	const struct memory row = {
@@ -123,7 +125,7 @@ static void every_member_comes_back(void **state)
 	assert_text(got.id, row.id.data);
 }
 
-static void what_is_absent_stays_absent(void **state)
+TEST(what_is_absent_stays_absent)
 {
 	struct fixture *f = *state;
 	struct memory got;
@@ -142,7 +144,7 @@ static void what_is_absent_stays_absent(void **state)
 	assert_false(got.shared);
 }
 
-static void any_bytes_are_content(void **state)
+TEST(any_bytes_are_content)
 {
 	enum { LARGE = 10 << 20 };
 	struct fixture *f = *state;
@@ -182,7 +184,7 @@ static void any_bytes_are_content(void **state)
 	free(large);
 }
 
-static void an_id_is_taken_once(void **state)
+TEST(an_id_is_taken_once)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("one"), TEXT("x"));
@@ -203,7 +205,7 @@ static void an_id_is_taken_once(void **state)
 }
 
 /* An id that is taken is our own mistake. Others of the batch are not told that all is well. */
-static void a_fault_that_comes_late_fails_the_batch(void **state)
+TEST(a_fault_that_comes_late_fails_the_batch)
 {
 	struct fixture *f = *state;
 
@@ -223,7 +225,7 @@ static void a_fault_that_comes_late_fails_the_batch(void **state)
 }
 
 /* The same, where a query of the next call finds it. Nothing of that one goes on its own. */
-static void a_fault_that_comes_late_ends_the_calls_behind_it(void **state)
+TEST(a_fault_that_comes_late_ends_the_calls_behind_it)
 {
 	struct fixture *f = *state;
 
@@ -245,7 +247,7 @@ static void a_fault_that_comes_late_ends_the_calls_behind_it(void **state)
 }
 
 /* A call's writes are its own until it is kept, and it sees them itself. */
-static void a_call_is_kept_or_undone_as_a_whole(void **state)
+TEST(a_call_is_kept_or_undone_as_a_whole)
 {
 	struct fixture *f = *state;
 	static char large[700 << 10];
@@ -280,7 +282,7 @@ static void a_call_is_kept_or_undone_as_a_whole(void **state)
 }
 
 /* No index of a server takes so long a name; whoever comes with one is refused alone. */
-static void a_name_that_no_index_takes_fails_its_call_alone(void **state)
+TEST(a_name_that_no_index_takes_fails_its_call_alone)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("long"), TEXT("x"));
@@ -305,7 +307,7 @@ static void a_name_that_no_index_takes_fails_its_call_alone(void **state)
 	assert_int_equal(count_all(reader(f)), 1);
 }
 
-static void a_seq_never_comes_again(void **state)
+TEST(a_seq_never_comes_again)
 {
 	struct fixture *f = *state;
 	int64_t first, second;
@@ -346,7 +348,7 @@ static const struct {
 	{NULL, CLUB, true, "club1 "},           {NULL, NULL, true, ""},
 };
 
-static void a_scope_sees_its_own_its_chats_and_the_common(void **state)
+TEST(a_scope_sees_its_own_its_chats_and_the_common)
 {
 	struct fixture *f = *state;
 
@@ -360,7 +362,7 @@ static void a_scope_sees_its_own_its_chats_and_the_common(void **state)
 	assert_walked(f, EVERYTHING, "ann1 bob1 team1 club1 all1 ann2 ");
 }
 
-static void every_query_keeps_to_its_scope(void **state)
+TEST(every_query_keeps_to_its_scope)
 {
 	static const char *const ids[] = {"ann1", "bob1", "team1", "club1", "all1", "ann2"};
 	struct fixture *f = *state;
@@ -413,7 +415,7 @@ static int64_t add_in(struct fixture *f, const char *id, const char *owner, cons
 }
 
 /* What has an owner or a chat is theirs, and the project only where it was learnt. */
-static void a_project_sees_its_own_and_the_common(void **state)
+TEST(a_project_sees_its_own_and_the_common)
 {
 	static const struct {
 		const char *user, *chat, *project;
@@ -459,7 +461,7 @@ static void a_project_sees_its_own_and_the_common(void **state)
 }
 
 /* The scope is bound once for all of them. */
-static void finds_several_by_their_numbers(void **state)
+TEST(finds_several_by_their_numbers)
 {
 	struct fixture *f = *state;
 	const struct store_scope ann = scope_of(ANN, TEAM);
@@ -488,7 +490,7 @@ static void finds_several_by_their_numbers(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void lists_newest_first(void **state)
+TEST(lists_newest_first)
 {
 	struct fixture *f = *state;
 	struct store_memory_list_opts opts = {.scope = EVERYTHING, .limit = 10};
@@ -506,7 +508,7 @@ static void lists_newest_first(void **state)
 	assert_walked(f, opts.scope, "old ann1 club1 all1 ann2 same ");
 }
 
-static void pages_follow_each_other(void **state)
+TEST(pages_follow_each_other)
 {
 	struct fixture *f = *state;
 	struct store_memory_list_opts all = {.scope = scope_of(ANN, TEAM), .limit = 100};
@@ -535,7 +537,7 @@ static void pages_follow_each_other(void **state)
 	assert_string_equal(paged.text, whole.text);
 }
 
-static void lists_hide_what_is_expired(void **state)
+TEST(lists_hide_what_is_expired)
 {
 	static const int64_t expiries[] = {99, 100, 101, MEMORY_NEVER};
 	struct fixture *f = *state;
@@ -567,7 +569,7 @@ static void lists_hide_what_is_expired(void **state)
 	assert_listed(f, &opts, "m3 m2 ");
 }
 
-static void lists_one_category(void **state)
+TEST(lists_one_category)
 {
 	static const char *const categories[] = {"fact", "entity", "fact", "other"};
 	struct fixture *f = *state;
@@ -589,7 +591,7 @@ static void lists_one_category(void **state)
 	assert_listed(f, &opts, "");
 }
 
-static void a_list_is_cut_to_what_it_may_weigh(void **state)
+TEST(a_list_is_cut_to_what_it_may_weigh)
 {
 	struct fixture *f = *state;
 	struct store_memory_list_opts opts = {.scope = EVERYTHING, .limit = 100};
@@ -632,7 +634,7 @@ static void assert_prefix(struct fixture *f, struct text prefix, unsigned expect
 	assert_text(row.id, id);
 }
 
-static void a_prefix_finds_one_or_says_that_there_are_more(void **state)
+TEST(a_prefix_finds_one_or_says_that_there_are_more)
 {
 	static const char *const ids[] = {
 		"12345678-0000-4000-8000-000000000000",
@@ -660,7 +662,7 @@ static void a_prefix_finds_one_or_says_that_there_are_more(void **state)
 	assert_prefix(f, (struct text) {longer, sizeof(longer)}, 0, NULL);
 }
 
-static void a_prefix_is_no_pattern(void **state)
+TEST(a_prefix_is_no_pattern)
 {
 	static const char *const prefixes[] = {"%", "_", "1%", "1_",   "[1]",  "*",     "1*",
 					       "?", "'", "\\", "\x7f", "\xff", "1\xff", "\xc3\xa9"};
@@ -673,7 +675,7 @@ static void a_prefix_is_no_pattern(void **state)
 	assert_prefix(f, (struct text) {"1\0", 2}, 0, NULL);
 }
 
-static void update_changes_what_may_change(void **state)
+TEST(update_changes_what_may_change)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("one"), TEXT("before")), got;
@@ -725,7 +727,7 @@ static void assert_same(struct fixture *f, const struct memory *like, int64_t si
 		assert_text(got.id, id);
 }
 
-static void a_repetition_is_recognised(void **state)
+TEST(a_repetition_is_recognised)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("one"), TEXT("said twice")), like;
@@ -771,7 +773,7 @@ static void a_repetition_is_recognised(void **state)
 }
 
 /* By the same moment, or as long after each came. */
-static void a_repetition_expires_like_the_first(void **state)
+TEST(a_repetition_expires_like_the_first)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("one"), TEXT("said twice")), like;
@@ -816,7 +818,7 @@ static void assert_learnt(struct fixture *f, enum store_learnt learnt, const cha
 	assert_string_equal(got, want);
 }
 
-static void where_it_was_learnt_decides_who_hears_of_it(void **state)
+TEST(where_it_was_learnt_decides_who_hears_of_it)
 {
 	static const struct {
 		const char *id, *chat, *type;
@@ -850,11 +852,10 @@ static int stop_at_second(void *arg, const struct memory *row)
 {
 	int *n = arg;
 
-	(void)row;
 	return ++*n == 2 ? 42 : 0;
 }
 
-static void a_walk_can_be_ended(void **state)
+TEST(a_walk_can_be_ended)
 {
 	struct fixture *f = *state;
 	struct store_walk walk = {.limit = 100};
@@ -867,7 +868,7 @@ static void a_walk_can_be_ended(void **state)
 }
 
 /* All of one moment, as an import may leave them. */
-static void a_slice_does_not_look_at_those_before_it(void **state)
+TEST(a_slice_does_not_look_at_those_before_it)
 {
 	struct fixture *f = *state;
 	struct store_scope own = scope_of(ANN, NULL);
@@ -913,7 +914,7 @@ static int walk_again(void *arg, const struct memory *row)
 	return 0;
 }
 
-static void a_walk_is_of_the_moment_it_began(void **state)
+TEST(a_walk_is_of_the_moment_it_began)
 {
 	struct fixture *f = *state;
 	struct store_scope own = scope_of(ANN, NULL);
@@ -929,7 +930,7 @@ static void a_walk_is_of_the_moment_it_began(void **state)
 	assert_int_equal(count_all(reader(f)), 8);
 }
 
-static void sweeps_what_is_expired_in_portions(void **state)
+TEST(sweeps_what_is_expired_in_portions)
 {
 	static const int64_t expiries[] = {30, 10, 20, 40, MEMORY_NEVER};
 	struct fixture *f = *state;
@@ -958,7 +959,7 @@ static void sweeps_what_is_expired_in_portions(void **state)
 	assert_int_equal(count_all(reader(f)), 2);
 }
 
-static void counts_by_kind(void **state)
+TEST(counts_by_kind)
 {
 	struct fixture *f = *state;
 	struct store_scope ann = scope_of(ANN, TEAM);
@@ -982,43 +983,4 @@ static void counts_by_kind(void **state)
 	assert_int_equal(stats.expired, 0);
 	assert_int_equal(stats.owners, 1);
 	assert_int_equal(stats.group, 1);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(every_member_comes_back),
-		OPEN(what_is_absent_stays_absent),
-		OPEN(any_bytes_are_content),
-		OPEN(an_id_is_taken_once),
-		OPEN(a_fault_that_comes_late_fails_the_batch),
-		OPEN(a_fault_that_comes_late_ends_the_calls_behind_it),
-		OPEN(a_call_is_kept_or_undone_as_a_whole),
-		OPEN(a_name_that_no_index_takes_fails_its_call_alone),
-		OPEN(a_seq_never_comes_again),
-		OPEN(a_scope_sees_its_own_its_chats_and_the_common),
-		OPEN(a_project_sees_its_own_and_the_common),
-		OPEN(finds_several_by_their_numbers),
-		OPEN(every_query_keeps_to_its_scope),
-		OPEN(lists_newest_first),
-		OPEN(pages_follow_each_other),
-		OPEN(lists_hide_what_is_expired),
-		OPEN(lists_one_category),
-		OPEN(a_list_is_cut_to_what_it_may_weigh),
-		OPEN(a_prefix_finds_one_or_says_that_there_are_more),
-		OPEN(a_prefix_is_no_pattern),
-		OPEN(update_changes_what_may_change),
-		OPEN(a_repetition_is_recognised),
-		OPEN(a_repetition_expires_like_the_first),
-		OPEN(where_it_was_learnt_decides_who_hears_of_it),
-		OPEN(a_walk_can_be_ended),
-		OPEN(a_slice_does_not_look_at_those_before_it),
-		OPEN(a_walk_is_of_the_moment_it_began),
-		OPEN(sweeps_what_is_expired_in_portions),
-		OPEN(counts_by_kind),
-	};
-
-	return cmocka_run_group_tests_name("store_memory", tests, NULL, NULL);
 }

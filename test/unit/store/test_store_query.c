@@ -84,12 +84,11 @@ static void check_query(const struct query *query, unsigned counts[N_OF(locked)]
 	buf_done(&text);
 }
 
-static void each_query_takes_its_lock_on_postgres(void **state)
+TEST(each_query_takes_its_lock_on_postgres)
 {
 	const char *at = (const char *)__start_queries;
 	unsigned counts[N_OF(locked)] = {0}, n = 0;
 
-	(void)state;
 	while (at < (const char *)__stop_queries) {
 		const struct query *query = (const void *)at;
 
@@ -117,7 +116,9 @@ static void assert_refused(struct fixture *f, const struct query *query)
 	query_done(q);
 }
 
-static void comments_are_refused(void **state)
+FIXTURE(setup, teardown);
+
+TEST(comments_are_refused)
 {
 	QUERY lock = {"SELECT seq FROM memory /* FOR UPDATE */"};
 	QUERY end = {"SELECT seq FROM memory -- all"};
@@ -126,7 +127,7 @@ static void comments_are_refused(void **state)
 	assert_refused(*state, &end);
 }
 
-static void unknown_marks_are_refused(void **state)
+TEST(unknown_marks_are_refused)
 {
 	QUERY unknown = {"SELECT seq FROM memory {locked}"};
 	QUERY no_members = {"SELECT {columns} FROM memory"};
@@ -135,7 +136,7 @@ static void unknown_marks_are_refused(void **state)
 	assert_refused(*state, &no_members);
 }
 
-static void lock_and_its_place_require_each_other(void **state)
+TEST(lock_and_its_place_require_each_other)
 {
 	QUERY no_place = {"SELECT seq FROM memory", .lock = QUERY_LOCKS_ROWS};
 	QUERY no_lock = {"SELECT seq FROM memory {lock}"};
@@ -144,7 +145,7 @@ static void lock_and_its_place_require_each_other(void **state)
 	assert_refused(*state, &no_lock);
 }
 
-static void quoted_text_may_look_like_a_comment(void **state)
+TEST(quoted_text_may_look_like_a_comment)
 {
 	QUERY sql = {"SELECT 1 WHERE '/* {x} -- */' <> ':a'"};
 	struct fixture *f = *state;
@@ -154,7 +155,7 @@ static void quoted_text_may_look_like_a_comment(void **state)
 	assert_int_equal(n, 1);
 }
 
-static void value_without_its_parameter_is_refused(void **state)
+TEST(value_without_its_parameter_is_refused)
 {
 	QUERY sql = {"SELECT CAST(:a AS BIGINT) + 1"};
 	struct fixture *f = *state;
@@ -166,7 +167,7 @@ static void value_without_its_parameter_is_refused(void **state)
 	assert_int_equal(n, 2);
 }
 
-static void numbers_of_no_row_and_of_null_are_zero(void **state)
+TEST(numbers_of_no_row_and_of_null_are_zero)
 {
 	QUERY none = {"SELECT 1, 2 WHERE false"};
 	QUERY null = {"SELECT CAST(NULL AS BIGINT), 2"};
@@ -178,23 +179,4 @@ static void numbers_of_no_row_and_of_null_are_zero(void **state)
 	assert_false(found || n[0] || n[1]);
 	assert_int_equal(query_find_ints(writer(f), &null, n, 2, &found), 0);
 	assert_true(found && n[0] == 0 && n[1] == 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_query_takes_its_lock_on_postgres),
-		cmocka_unit_test_setup_teardown(comments_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(unknown_marks_are_refused, setup, teardown),
-		cmocka_unit_test_setup_teardown(lock_and_its_place_require_each_other, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(quoted_text_may_look_like_a_comment, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(value_without_its_parameter_is_refused, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(numbers_of_no_row_and_of_null_are_zero, setup,
-						teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,7 +61,7 @@ static void add_all(sqlite3 *db, struct buf *out)
 	assert_int_equal(out->err, 0);
 }
 
-static void at_once_is_what_the_steps_make(void **state)
+TEST(at_once_is_what_the_steps_make)
 {
 	CLEANUP(buf_donep) struct buf script, by_steps, at_once;
 	sqlite3 *one = empty(), *other = empty();
@@ -81,7 +81,7 @@ static void at_once_is_what_the_steps_make(void **state)
 	sqlite3_close(other);
 }
 
-static void columns_go_to_their_tables(void **state)
+TEST(columns_go_to_their_tables)
 {
 	static const char *const steps[] = {
 		"CREATE TABLE a (x TEXT);CREATE TABLE a_b (y INTEGER CHECK (y IN (1, 2))) STRICT;",
@@ -99,7 +99,7 @@ static void columns_go_to_their_tables(void **state)
 			    "INSERT INTO a_b VALUES (1);");
 }
 
-static void other_changes_of_tables_are_refused(void **state)
+TEST(other_changes_of_tables_are_refused)
 {
 	static const char *const bad[] = {
 		"CREATE TABLE a (x TEXT);ALTER TABLE a RENAME TO b;",
@@ -114,15 +114,4 @@ static void other_changes_of_tables_are_refused(void **state)
 		buf_init(&script, 4096);
 		assert_int_equal(schema_at_once(&bad[i], 1, &script), -EINVAL);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(at_once_is_what_the_steps_make),
-		cmocka_unit_test(columns_go_to_their_tables),
-		cmocka_unit_test(other_changes_of_tables_are_refused),
-	};
-
-	return cmocka_run_group_tests_name("store_schema", tests, NULL, NULL);
 }

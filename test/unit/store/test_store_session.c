@@ -125,7 +125,9 @@ static void assert_progress(const struct session *got, const struct session *wan
 	assert_int_equal(got->turns, want->turns);
 }
 
-static void a_session_comes_back_as_it_was_added(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_session_comes_back_as_it_was_added)
 {
 	struct fixture *f = *state;
 	struct session row;
@@ -140,7 +142,7 @@ static void a_session_comes_back_as_it_was_added(void **state)
 	assert_progress(&row, &full);
 }
 
-static void what_is_none_stays_none(void **state)
+TEST(what_is_none_stays_none)
 {
 	struct fixture *f = *state;
 	struct session row;
@@ -166,7 +168,7 @@ static void what_is_none_stays_none(void **state)
 	assert_int_equal(row.ended_ms, 0);
 }
 
-static void an_update_rewrites_what_its_run_changes(void **state)
+TEST(an_update_rewrites_what_its_run_changes)
 {
 	struct fixture *f = *state;
 	struct session row, changed = {
@@ -205,7 +207,7 @@ static void an_update_rewrites_what_its_run_changes(void **state)
 	commit(f);
 }
 
-static void an_id_or_run_that_is_taken_is_told(void **state)
+TEST(an_id_or_run_that_is_taken_is_told)
 {
 	struct fixture *f = *state;
 	struct session row = plain("a", NULL, 1);
@@ -224,7 +226,7 @@ static void an_id_or_run_that_is_taken_is_told(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM session_text"), 1);
 }
 
-static void title_and_archived_are_set_alone(void **state)
+TEST(title_and_archived_are_set_alone)
 {
 	struct fixture *f = *state;
 	bool found;
@@ -253,7 +255,7 @@ static void title_and_archived_are_set_alone(void **state)
 
 /* ---- names ---- */
 
-static void a_session_has_three_names(void **state)
+TEST(a_session_has_three_names)
 {
 	struct fixture *f = *state;
 	struct session row = plain("b", NULL, 1);
@@ -295,7 +297,7 @@ static void assert_short(struct fixture *f, struct text prefix, unsigned want_n,
 	assert_text(ids[0], want ? want : "untouched");
 }
 
-static void the_beginning_of_an_id_will_do(void **state)
+TEST(the_beginning_of_an_id_will_do)
 {
 	struct fixture *f = *state;
 
@@ -363,7 +365,7 @@ static void add_family(struct fixture *f)
 	commit(f);
 }
 
-static void lists_have_the_last_active_first(void **state)
+TEST(lists_have_the_last_active_first)
 {
 	struct fixture *f = *state;
 
@@ -400,7 +402,7 @@ static void assert_cut(struct fixture *f, unsigned cut, struct text want)
 }
 
 /* Of one to four bytes, a NUL, and what is no character. */
-static void texts_are_cut_between_characters(void **state)
+TEST(texts_are_cut_between_characters)
 {
 	const struct text t = {"a\0\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\x80\xc3z", 14};
 	static const size_t ends[] = {0, 1, 2, 4, 7, 11, 12, 13, 14};
@@ -420,7 +422,7 @@ static void texts_are_cut_between_characters(void **state)
 	assert_cut(f, 0, t);
 }
 
-static void a_list_ends_at_its_bytes(void **state)
+TEST(a_list_ends_at_its_bytes)
 {
 	static char text[1000];
 	struct fixture *f = *state;
@@ -441,7 +443,7 @@ static void a_list_ends_at_its_bytes(void **state)
 	LIST(f, "abcde", .status = -1);
 }
 
-static void only_the_life_that_runs_it_writes_about_it(void **state)
+TEST(only_the_life_that_runs_it_writes_about_it)
 {
 	struct fixture *f = *state;
 	struct session row = plain("a", NULL, 1);
@@ -471,7 +473,7 @@ static void only_the_life_that_runs_it_writes_about_it(void **state)
 	assert_text(find(f, "a").host, "alpha");
 }
 
-static void what_a_living_host_runs_is_not_left(void **state)
+TEST(what_a_living_host_runs_is_not_left)
 {
 	static const struct {
 		const char *id;
@@ -498,7 +500,7 @@ static void what_a_living_host_runs_is_not_left(void **state)
 	assert_text(rows[2].id, "d");
 }
 
-static void what_is_open_comes_oldest_first(void **state)
+TEST(what_is_open_comes_oldest_first)
 {
 	static char text[20000];
 	struct fixture *f = *state;
@@ -547,7 +549,7 @@ static void assert_chain(struct fixture *f, const char *id, const char *want)
 	assert_string_equal(got, want);
 }
 
-static void a_chain_goes_from_parent_to_parent(void **state)
+TEST(a_chain_goes_from_parent_to_parent)
 {
 	struct fixture *f = *state;
 
@@ -561,7 +563,7 @@ static void a_chain_goes_from_parent_to_parent(void **state)
 	assert_chain(f, "g", "g");
 }
 
-static void a_chain_that_bites_its_tail_ends(void **state)
+TEST(a_chain_that_bites_its_tail_ends)
 {
 	struct fixture *f = *state;
 
@@ -586,7 +588,7 @@ static void add_in(struct fixture *f, const char *id, const char *dir, int64_t a
 	add_row(f, &row);
 }
 
-static void folders_come_the_last_used_first(void **state)
+TEST(folders_come_the_last_used_first)
 {
 	struct fixture *f = *state;
 	struct session_path *paths;
@@ -668,7 +670,7 @@ static void assert_event(const struct session_event *got, const struct session_e
 	assert_bytes(got->approval_id, want->approval_id);
 }
 
-static void an_event_comes_back_as_it_was_added(void **state)
+TEST(an_event_comes_back_as_it_was_added)
 {
 	const struct session_event all = {
 		.session = TEXT("a"),
@@ -706,7 +708,7 @@ static void an_event_comes_back_as_it_was_added(void **state)
 	assert_int_equal(rows[1].id, second.id);
 }
 
-static void an_event_needs_its_session(void **state)
+TEST(an_event_needs_its_session)
 {
 	struct fixture *f = *state;
 	struct session_event row = {.session = TEXT("nobody"), .agent_session = TEXT("x")};
@@ -723,7 +725,7 @@ static void an_event_needs_its_session(void **state)
 	EVENTS(f, 0, .agent_session = TEXT("x"));
 }
 
-static void sequences_count_within_an_agents_session(void **state)
+TEST(sequences_count_within_an_agents_session)
 {
 	struct fixture *f = *state;
 	struct session_event *rows;
@@ -758,7 +760,7 @@ static void sequences_count_within_an_agents_session(void **state)
 	EVENTS(f, 2, .session = TEXT("c"));
 }
 
-static void ids_of_events_never_come_again(void **state)
+TEST(ids_of_events_never_come_again)
 {
 	struct session row = plain("a", NULL, 1);
 	struct fixture *f = *state;
@@ -781,7 +783,7 @@ static void ids_of_events_never_come_again(void **state)
 	commit(f);
 }
 
-static void pages_of_events_go_on_behind_an_id(void **state)
+TEST(pages_of_events_go_on_behind_an_id)
 {
 	struct session_event *rows;
 	struct fixture *f = *state;
@@ -812,7 +814,7 @@ static void pages_of_events_go_on_behind_an_id(void **state)
 	EVENTS(f, 0, .session = TEXT("a"), .after_id = INT64_MAX);
 }
 
-static void events_are_read_from_either_end(void **state)
+TEST(events_are_read_from_either_end)
 {
 	struct session_event *rows;
 	struct fixture *f = *state;
@@ -857,7 +859,7 @@ static void add_small_and_large(struct fixture *f)
 	commit(f);
 }
 
-static void a_page_costs_the_same_in_a_long_session(void **state)
+TEST(a_page_costs_the_same_in_a_long_session)
 {
 	struct store_session_events_query q = {.limit = 10};
 	struct fixture *f = *state;
@@ -915,7 +917,7 @@ static bool completed(struct fixture *f, int64_t id)
 	return rows[0].completed;
 }
 
-static void a_result_completes_the_newest_call_of_its_id(void **state)
+TEST(a_result_completes_the_newest_call_of_its_id)
 {
 	struct fixture *f = *state;
 	int64_t first, second, other, elsewhere;
@@ -950,7 +952,7 @@ static int64_t open_call(struct fixture *f, const char *tool, const char *tool_i
 	return id;
 }
 
-static void the_newest_open_call_is_found(void **state)
+TEST(the_newest_open_call_is_found)
 {
 	struct fixture *f = *state;
 	int64_t first, second;
@@ -984,7 +986,7 @@ static void the_newest_open_call_is_found(void **state)
 	assert_int_equal(open_call(f, "Bash", NULL, 0), 0);
 }
 
-static void an_event_knows_its_approval(void **state)
+TEST(an_event_knows_its_approval)
 {
 	struct session_event *rows;
 	struct fixture *f = *state;
@@ -1031,7 +1033,7 @@ static void add_ended(struct fixture *f, const char *id, int64_t ended_ms)
 	message(f, id, id, "2");
 }
 
-static void a_sweep_takes_what_ended_before(void **state)
+TEST(a_sweep_takes_what_ended_before)
 {
 	struct fixture *f = *state;
 
@@ -1057,7 +1059,7 @@ static void a_sweep_takes_what_ended_before(void **state)
 	LIST(f, "c", .status = -1);
 }
 
-static void a_long_session_is_swept_in_steps(void **state)
+TEST(a_long_session_is_swept_in_steps)
 {
 	enum { LONG = 7000 };
 	struct fixture *f = *state;
@@ -1076,7 +1078,7 @@ static void a_long_session_is_swept_in_steps(void **state)
 	LIST(f, "", .status = -1);
 }
 
-static void what_is_rolled_back_leaves_nothing(void **state)
+TEST(what_is_rolled_back_leaves_nothing)
 {
 	struct fixture *f = *state;
 	unsigned n;
@@ -1094,7 +1096,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	EVENTS(f, 3, .session = TEXT("a"));
 }
 
-static void a_small_arena_is_told(void **state)
+TEST(a_small_arena_is_told)
 {
 	struct store_session_events_query events_query = {.session = TEXT("a")};
 	struct store_session_query list_query = {.status = -1};
@@ -1170,7 +1172,7 @@ static void ask_everything(struct fixture *f, struct connection *c)
 		store_session_open_call(c, TEXT("a"), TEXT("t"), TEXT("i"), 0, &at, &found), 0);
 }
 
-static void no_query_walks_a_whole_table(void **state)
+TEST(no_query_walks_a_whole_table)
 {
 	struct fixture *f = *state;
 	struct session row = plain("a", NULL, 1);
@@ -1192,7 +1194,7 @@ static void no_query_walks_a_whole_table(void **state)
 	assert_true(assert_no_walks(f, writer(f), "session", NULL) > 20);
 }
 
-static void events_of_an_older_file_are_found_along_the_new_indexes(void **state)
+TEST(events_of_an_older_file_are_found_along_the_new_indexes)
 {
 	struct fixture *f = *state;
 	struct session_event *rows;
@@ -1216,7 +1218,7 @@ static void events_of_an_older_file_are_found_along_the_new_indexes(void **state
 	EVENTS(f, 9, .agent_session = TEXT("x"), .raw = true);
 }
 
-static void a_file_of_version_4_gets_the_tables(void **state)
+TEST(a_file_of_version_4_gets_the_tables)
 {
 	struct fixture *f = *state;
 
@@ -1234,47 +1236,4 @@ static void a_file_of_version_4_gets_the_tables(void **state)
 	LIST(f, "0", .status = -1);
 	EVENTS(f, 1, .agent_session = TEXT("x"));
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(a_session_comes_back_as_it_was_added),
-		OPEN(what_is_none_stays_none),
-		OPEN(an_update_rewrites_what_its_run_changes),
-		OPEN(an_id_or_run_that_is_taken_is_told),
-		OPEN(title_and_archived_are_set_alone),
-		OPEN(a_session_has_three_names),
-		OPEN(the_beginning_of_an_id_will_do),
-		OPEN(lists_have_the_last_active_first),
-		OPEN(texts_are_cut_between_characters),
-		OPEN(a_list_ends_at_its_bytes),
-		OPEN(what_is_open_comes_oldest_first),
-		OPEN(only_the_life_that_runs_it_writes_about_it),
-		OPEN(what_a_living_host_runs_is_not_left),
-		OPEN(a_chain_goes_from_parent_to_parent),
-		OPEN(a_chain_that_bites_its_tail_ends),
-		OPEN(folders_come_the_last_used_first),
-		OPEN(an_event_comes_back_as_it_was_added),
-		OPEN(an_event_needs_its_session),
-		OPEN(sequences_count_within_an_agents_session),
-		OPEN(ids_of_events_never_come_again),
-		OPEN(pages_of_events_go_on_behind_an_id),
-		OPEN(events_are_read_from_either_end),
-		OPEN(a_page_costs_the_same_in_a_long_session),
-		OPEN(a_result_completes_the_newest_call_of_its_id),
-		OPEN(the_newest_open_call_is_found),
-		OPEN(an_event_knows_its_approval),
-		OPEN(a_sweep_takes_what_ended_before),
-		OPEN(a_long_session_is_swept_in_steps),
-		OPEN(what_is_rolled_back_leaves_nothing),
-		OPEN(a_small_arena_is_told),
-		OPEN(no_query_walks_a_whole_table),
-		OPEN(a_file_of_version_4_gets_the_tables),
-		OPEN(events_of_an_older_file_are_found_along_the_new_indexes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

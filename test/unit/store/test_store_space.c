@@ -66,7 +66,9 @@ static unsigned shrink(struct fixture *f)
 	return n;
 }
 
-static void what_is_deleted_comes_back_in_steps(void **state)
+FIXTURE(setup, teardown);
+
+TEST(what_is_deleted_comes_back_in_steps)
 {
 	struct fixture *f = *state;
 	struct stat st;
@@ -90,7 +92,7 @@ static void what_is_deleted_comes_back_in_steps(void **state)
 	assert_int_equal(st.st_size, full * 4096);
 }
 
-static void a_store_that_neither_grows_nor_shrinks_is_left_alone(void **state)
+TEST(a_store_that_neither_grows_nor_shrinks_is_left_alone)
 {
 	struct fixture *f = *state;
 	fill(f, N_EVENTS);
@@ -105,7 +107,7 @@ static void a_store_that_neither_grows_nor_shrinks_is_left_alone(void **state)
 	}
 }
 
-static void what_is_undone_is_not_returned(void **state)
+TEST(what_is_undone_is_not_returned)
 {
 	struct fixture *f = *state;
 	bool more = false;
@@ -126,7 +128,7 @@ static void what_is_undone_is_not_returned(void **state)
 	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
 }
 
-static void an_older_store_learns_to_shrink(void **state)
+TEST(an_older_store_learns_to_shrink)
 {
 	struct fixture *f = *state;
 
@@ -142,7 +144,7 @@ static void an_older_store_learns_to_shrink(void **state)
 }
 
 /* Rewriting it would take a while, and as much memory. */
-static void a_large_older_store_stays_as_it_is(void **state)
+TEST(a_large_older_store_stays_as_it_is)
 {
 	struct fixture *f = *state;
 	int64_t full;
@@ -162,19 +164,4 @@ static void a_large_older_store_stays_as_it_is(void **state)
 	assert_true(store_shrinks(f->store));
 	assert_true(pages(f) < 1000);
 	assert_true(has_id(f, reader(f), "one"));
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(what_is_deleted_comes_back_in_steps),
-		OPEN(a_store_that_neither_grows_nor_shrinks_is_left_alone),
-		OPEN(what_is_undone_is_not_returned),
-		OPEN(an_older_store_learns_to_shrink),
-		OPEN(a_large_older_store_stays_as_it_is),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -293,8 +293,6 @@ static void delete_memory(struct fixture *f)
 
 static int swept(void *arg, const struct memory *row)
 {
-	(void)arg;
-	(void)row;
 	return 0;
 }
 
@@ -389,7 +387,9 @@ static void change_much(struct fixture *f, unsigned n)
 	}
 }
 
-static void counts_are_those_of_a_recount(void **state)
+FIXTURE(setup, teardown);
+
+TEST(counts_are_those_of_a_recount)
 {
 	struct fixture *f = *state;
 
@@ -451,7 +451,7 @@ static void add_in_batches(struct fixture *f, int n)
 	}
 }
 
-static void a_row_that_comes_late_is_counted(void **state)
+TEST(a_row_that_comes_late_is_counted)
 {
 	struct fixture *f = *state;
 	struct store *other;
@@ -500,7 +500,7 @@ static void change_old(struct fixture *f, unsigned n)
 }
 
 /* One changes what there is while the other adds, and marks move; they end in any order. */
-static void what_several_change_at_once_is_counted(void **state)
+TEST(what_several_change_at_once_is_counted)
 {
 	struct fixture *f = *state;
 	struct store *other;
@@ -535,7 +535,7 @@ static void what_several_change_at_once_is_counted(void **state)
 	store_close(other);
 }
 
-static void what_a_killed_writer_began_is_not_counted(void **state)
+TEST(what_a_killed_writer_began_is_not_counted)
 {
 	struct fixture *f = *state;
 	int status;
@@ -596,7 +596,7 @@ static const char fill[] =
 	"SELECT 's' || i, 'r' || i, 4, i % 2, i, i, i, 0, 1, 1, 1, 1, 'x', '/d' || (i % 9), 'x'"
 	" FROM n;";
 
-static void an_older_file_is_counted(void **state)
+TEST(an_older_file_is_counted)
 {
 	struct fixture *f = *state;
 
@@ -610,7 +610,7 @@ static void an_older_file_is_counted(void **state)
 	all_is_as_counted(f);
 }
 
-static void what_others_change_is_counted(void **state)
+TEST(what_others_change_is_counted)
 {
 	struct fixture *f = *state;
 
@@ -734,7 +734,7 @@ static void ask_for_conversations(struct fixture *f)
 	assert_few(f, "those ended under an id");
 }
 
-static void a_question_for_a_number_is_no_walk(void **state)
+TEST(a_question_for_a_number_is_no_walk)
 {
 	struct fixture *f = *state;
 	struct session_path *paths;
@@ -760,7 +760,7 @@ static int64_t highest(struct fixture *f)
 	return n;
 }
 
-static void the_highest_number_is_found_without_a_walk(void **state)
+TEST(the_highest_number_is_found_without_a_walk)
 {
 	static const char *const names[] = {"talk-", "talk-x9", "talk-99x", "talk-1234567890123456",
 					    "talks-77"};
@@ -791,7 +791,7 @@ static void the_highest_number_is_found_without_a_walk(void **state)
 	assert_int_equal(highest(f), 10);
 }
 
-static void rows_are_counted_as_they_come(void **state)
+TEST(rows_are_counted_as_they_come)
 {
 	struct fixture *f = *state;
 	struct memory_totals totals;
@@ -808,23 +808,4 @@ static void rows_are_counted_as_they_come(void **state)
 		assert_int_equal(store_memory_count(reader(f), &EVERYTHING, NOW, &totals), 0);
 		assert_int_equal(totals.all, 600 * (i + 1));
 	}
-}
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(counts_are_those_of_a_recount),
-		OPEN(a_row_that_comes_late_is_counted),
-		OPEN(what_several_change_at_once_is_counted),
-		OPEN(what_a_killed_writer_began_is_not_counted),
-		OPEN(an_older_file_is_counted),
-		OPEN(what_others_change_is_counted),
-		OPEN(a_question_for_a_number_is_no_walk),
-		OPEN(the_highest_number_is_found_without_a_walk),
-		OPEN(rows_are_counted_as_they_come),
-	};
-
-	return cmocka_run_group_tests_name("store_tally", tests, NULL, NULL);
 }

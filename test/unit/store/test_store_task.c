@@ -162,7 +162,9 @@ static void assert_given(const struct task *got, const struct task *want)
 	assert_text(got->after.items[1], "task-0003");
 }
 
-static void a_task_comes_back_as_it_was_added(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_task_comes_back_as_it_was_added)
 {
 	struct fixture *f = *state;
 	struct task row;
@@ -178,7 +180,7 @@ static void a_task_comes_back_as_it_was_added(void **state)
 	assert_progress(&row, &full);
 }
 
-static void what_is_none_stays_none(void **state)
+TEST(what_is_none_stays_none)
 {
 	struct fixture *f = *state;
 	struct task row;
@@ -219,7 +221,7 @@ static int change(struct fixture *f, const struct task *task)
 	return update(f->store, task, (struct store_task_guard) {.version = task->version});
 }
 
-static void an_update_rewrites_what_may_change(void **state)
+TEST(an_update_rewrites_what_may_change)
 {
 	static const struct text other_after[] = {TEXT("x")};
 	struct fixture *f = *state;
@@ -264,7 +266,7 @@ static int edit(struct fixture *f, const struct task *task)
 	return store_task_edit(writer(f), task, true, &kept);
 }
 
-static void an_edit_counts_only_until_it_begins(void **state)
+TEST(an_edit_counts_only_until_it_begins)
 {
 	static const struct text other_after[] = {TEXT("x")};
 	struct fixture *f = *state;
@@ -312,7 +314,7 @@ static void add_between(struct fixture *f, const char *id, const char *before,
 	add_row(f, &row);
 }
 
-static void a_circle_is_found(void **state)
+TEST(a_circle_is_found)
 {
 	struct fixture *f = *state;
 	struct text *ids;
@@ -340,7 +342,7 @@ static void a_circle_is_found(void **state)
 
 /* ---- ids ---- */
 
-static void ids_count_up_in_each_project(void **state)
+TEST(ids_count_up_in_each_project)
 {
 	struct fixture *f = *state;
 
@@ -365,7 +367,7 @@ static int add_id(struct fixture *f, const char *id)
 	return store_task_add(writer(f), &f->arena, &row, &seq, &got);
 }
 
-static void an_id_that_was_given_is_not_made_again(void **state)
+TEST(an_id_that_was_given_is_not_made_again)
 {
 	struct fixture *f = *state;
 
@@ -390,7 +392,7 @@ static void an_id_that_was_given_is_not_made_again(void **state)
 	commit(f);
 }
 
-static void an_id_that_is_taken_is_told(void **state)
+TEST(an_id_that_is_taken_is_told)
 {
 	struct fixture *f = *state;
 
@@ -413,7 +415,7 @@ static void call(struct fixture *f, const char *project, const char *want, bool 
 }
 
 /* Whichever calls are undone, and wherever a batch ends. */
-static void no_number_is_given_twice(void **state)
+TEST(no_number_is_given_twice)
 {
 	struct fixture *f = *state;
 
@@ -458,7 +460,7 @@ static void no_number_is_given_twice(void **state)
 }
 
 /* More than are counted beside the database. */
-static void many_projects_of_a_batch_are_numbered(void **state)
+TEST(many_projects_of_a_batch_are_numbered)
 {
 	struct fixture *f = *state;
 	char project[20], want[20];
@@ -491,7 +493,7 @@ static void sweep(struct fixture *f, int64_t before_ms, unsigned limit, const ch
 	assert_string_equal(got, want);
 }
 
-static void numbers_never_come_again(void **state)
+TEST(numbers_never_come_again)
 {
 	struct fixture *f = *state;
 
@@ -517,7 +519,7 @@ static unsigned find_any(struct fixture *f, const char *id, struct task *ret_row
 	return n;
 }
 
-static void an_id_alone_finds_the_one_that_has_it(void **state)
+TEST(an_id_alone_finds_the_one_that_has_it)
 {
 	struct fixture *f = *state;
 	struct task row = {.seq = 77};
@@ -559,7 +561,7 @@ static void add_some(struct fixture *f)
 	commit(f);
 }
 
-static void lists_have_the_newest_first(void **state)
+TEST(lists_have_the_newest_first)
 {
 	struct fixture *f = *state;
 
@@ -579,7 +581,7 @@ static void lists_have_the_newest_first(void **state)
 	LIST(f, "", .state = -1, .group = TEXT(""));
 }
 
-static void a_page_goes_on_where_the_last_ended(void **state)
+TEST(a_page_goes_on_where_the_last_ended)
 {
 	struct fixture *f = *state;
 
@@ -593,7 +595,7 @@ static void a_page_goes_on_where_the_last_ended(void **state)
 	LIST(f, "ca", .state = -1, .before = 4, .group = TEXT("g"));
 }
 
-static void a_page_ends_at_its_bytes(void **state)
+TEST(a_page_ends_at_its_bytes)
 {
 	static char prompt[1000] = "abc";
 	struct fixture *f = *state;
@@ -609,7 +611,7 @@ static void a_page_ends_at_its_bytes(void **state)
 	LIST(f, "aaa", .state = -1);
 }
 
-static void in_short_only_the_beginnings_are_read(void **state)
+TEST(in_short_only_the_beginnings_are_read)
 {
 	static char prompt[1000] = "\xc3\xa4\xc3\xb6\xc3\xbc and so on";
 	const struct store_task_query q = {
@@ -646,7 +648,7 @@ static void in_short_only_the_beginnings_are_read(void **state)
 	assert_null(rows[0].env.data);
 }
 
-static void what_is_open_comes_oldest_first(void **state)
+TEST(what_is_open_comes_oldest_first)
 {
 	struct fixture *f = *state;
 	struct task *rows;
@@ -677,7 +679,7 @@ static void assert_counts(const int64_t n[N_TASK_STATES], const char *want)
 	assert_string_equal(got, want);
 }
 
-static void tasks_are_counted_by_project_and_state(void **state)
+TEST(tasks_are_counted_by_project_and_state)
 {
 	struct fixture *f = *state;
 	struct task_tally *counts;
@@ -694,7 +696,7 @@ static void tasks_are_counted_by_project_and_state(void **state)
 	assert_counts(counts[1].n, "0 1 0 0 1 ");
 }
 
-static void groups_are_counted_by_state(void **state)
+TEST(groups_are_counted_by_state)
 {
 	struct fixture *f = *state;
 	struct task_tally *groups;
@@ -714,7 +716,7 @@ static void groups_are_counted_by_state(void **state)
 	assert_int_equal(n, 0);
 }
 
-static void a_sweep_takes_what_ended_before(void **state)
+TEST(a_sweep_takes_what_ended_before)
 {
 	struct fixture *f = *state;
 	struct task row = full;
@@ -745,7 +747,7 @@ static void a_sweep_takes_what_ended_before(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM task_after"), 4);
 }
 
-static void what_is_rolled_back_leaves_nothing(void **state)
+TEST(what_is_rolled_back_leaves_nothing)
 {
 	struct fixture *f = *state;
 	struct task *rows;
@@ -766,7 +768,7 @@ static void what_is_rolled_back_leaves_nothing(void **state)
 	assert_int_equal(number(f, "SELECT count(*) FROM task_project"), 2);
 }
 
-static void a_small_arena_is_told(void **state)
+TEST(a_small_arena_is_told)
 {
 	struct fixture *f = *state;
 	struct store_task_query q = {.state = -1, .limit = 500};
@@ -811,7 +813,7 @@ static int64_t last(struct fixture *f, const char *rule)
 	return ms;
 }
 
-static void an_occurrence_is_claimed_once(void **state)
+TEST(an_occurrence_is_claimed_once)
 {
 	struct fixture *f = *state;
 
@@ -830,7 +832,7 @@ static void an_occurrence_is_claimed_once(void **state)
 	assert_int_equal(last(f, "s"), 1000);
 }
 
-static void a_claim_that_is_undone_can_be_made_again(void **state)
+TEST(a_claim_that_is_undone_can_be_made_again)
 {
 	struct fixture *f = *state;
 	bool claimed = false;
@@ -845,7 +847,7 @@ static void a_claim_that_is_undone_can_be_made_again(void **state)
 
 enum { MINUTE = 60000, DAY_MINUTES = 24 * 60 };
 
-static void old_claims_are_forgotten(void **state)
+TEST(old_claims_are_forgotten)
 {
 	enum { STEP = 15000, N = DAY_MINUTES * MINUTE / STEP, HOUR = 60 * MINUTE };
 	const int64_t end = (int64_t)N * STEP;
@@ -876,7 +878,7 @@ static void old_claims_are_forgotten(void **state)
 }
 
 /* The clock was years ahead for a while; what is claimed now is not what goes first. */
-static void a_claim_made_now_is_kept_whatever_the_clock_said(void **state)
+TEST(a_claim_made_now_is_kept_whatever_the_clock_said)
 {
 	const int64_t ahead = INT64_C(1) << 42;
 	struct fixture *f = *state;
@@ -910,7 +912,7 @@ static void put_rule(struct fixture *f, const char *rule, int64_t fired_ms, int 
 	commit(f);
 }
 
-static void a_rule_is_remembered(void **state)
+TEST(a_rule_is_remembered)
 {
 	struct fixture *f = *state;
 
@@ -927,8 +929,6 @@ static void a_rule_is_remembered(void **state)
 	assert_int_equal(find_rule(f, "r").enabled, 0);
 	assert_int_equal(find_rule(f, "s").enabled, 1);
 }
-
-#define OPEN(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 
 /* ---- several hosts ---- */
 
@@ -964,7 +964,7 @@ static struct store_task_guard run_of(int64_t attempts, int64_t epoch)
 		.by = TASK_GUARD_RUN, .attempts = attempts, .epoch = epoch};
 }
 
-static void a_change_that_knows_an_older_row_finds_none(void **state)
+TEST(a_change_that_knows_an_older_row_finds_none)
 {
 	struct fixture *f = *state;
 	struct task task = queued_task(f);
@@ -978,7 +978,7 @@ static void a_change_that_knows_an_older_row_finds_none(void **state)
 	commit(f);
 }
 
-static void only_the_host_that_runs_it_can_end_it(void **state)
+TEST(only_the_host_that_runs_it_can_end_it)
 {
 	struct fixture *f = *state;
 	struct task task = queued_task(f), run = claimed(task, 0), end;
@@ -999,7 +999,7 @@ static void only_the_host_that_runs_it_can_end_it(void **state)
 	commit(f);
 }
 
-static void only_the_attempt_that_runs_can_end(void **state)
+TEST(only_the_attempt_that_runs_can_end)
 {
 	struct fixture *f = *state;
 	struct task task = queued_task(f), run = claimed(task, 0), end;
@@ -1018,7 +1018,7 @@ static void only_the_attempt_that_runs_can_end(void **state)
 }
 
 /* Of a life that is not among the hosts: nobody's. */
-static void a_life_that_is_over_claims_nothing(void **state)
+TEST(a_life_that_is_over_claims_nothing)
 {
 	struct fixture *f = *state;
 	struct task task = queued_task(f), run = claimed(task, 5);
@@ -1030,7 +1030,7 @@ static void a_life_that_is_over_claims_nothing(void **state)
 	commit(f);
 }
 
-static void what_nobody_runs_is_found(void **state)
+TEST(what_nobody_runs_is_found)
 {
 	struct fixture *f = *state;
 	struct task task = queued_task(f), run = claimed(task, 0);
@@ -1101,7 +1101,7 @@ static void change_later(struct fixture *f, const struct task *row, struct store
 	assert_int_equal(keep ? store_release(f->store) : store_rollback_to(f->store), 0);
 }
 
-static void changes_are_left_for_later(void **state)
+TEST(changes_are_left_for_later)
 {
 	struct fixture *f = *state;
 	struct task tasks[N_ODD], changed[N_ODD];
@@ -1161,7 +1161,7 @@ static void *add_to_b_and_a(void *store)
 	return (void *)(intptr_t)r;
 }
 
-static void two_that_add_to_several_projects_do_not_wait_for_each_other(void **state)
+TEST(two_that_add_to_several_projects_do_not_wait_for_each_other)
 {
 	const struct store_opts opts = {.n_readers = 1, .host = "other"};
 	struct fixture *f = *state;
@@ -1212,7 +1212,7 @@ static void assert_printed(struct fixture *f, int64_t seq, int64_t offset, size_
 	assert_int_equal(end, want_end);
 }
 
-static void what_a_run_prints_is_found_by_its_place(void **state)
+TEST(what_a_run_prints_is_found_by_its_place)
 {
 	static char long_text[TASK_CHUNKS_MAX];
 	struct fixture *f = *state;
@@ -1241,7 +1241,7 @@ static void what_a_run_prints_is_found_by_its_place(void **state)
 	assert_printed(f, task.seq, 0, 4, "2xxx", 4, 5 + TASK_CHUNKS_MAX - 1);
 }
 
-static void of_two_claims_one_loses_without_waiting(void **state)
+TEST(of_two_claims_one_loses_without_waiting)
 {
 	const struct store_opts opts = {.n_readers = 1, .host = "other"};
 	struct fixture *f = *state;
@@ -1282,7 +1282,7 @@ static void add_named(struct fixture *f, const char *project, const char *id, en
 	add_row(f, &row);
 }
 
-static void named_tasks_come_with_the_states_of_their_dependencies(void **state)
+TEST(named_tasks_come_with_the_states_of_their_dependencies)
 {
 	static const struct text comes_after[] = {TEXT("b"), TEXT("gone"), TEXT("a")};
 	struct fixture *f = *state;
@@ -1303,7 +1303,7 @@ static void named_tasks_come_with_the_states_of_their_dependencies(void **state)
 	assert_int_equal(one.after_states[2], TASK_QUEUED);
 }
 
-static void many_named_tasks_are_found_at_once(void **state)
+TEST(many_named_tasks_are_found_at_once)
 {
 	static const struct text comes_after[] = {TEXT("a")};
 	struct fixture *f = *state;
@@ -1327,50 +1327,4 @@ static void many_named_tasks_are_found_at_once(void **state)
 	assert_int_equal(all[1].row.state, TASK_RUNNING);
 	assert_int_equal(all[1].row.after.n, 0);
 	assert_int_equal(all[3].after_states[0], TASK_COMPLETED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		OPEN(named_tasks_come_with_the_states_of_their_dependencies),
-		OPEN(many_named_tasks_are_found_at_once),
-		OPEN(a_task_comes_back_as_it_was_added),
-		OPEN(what_is_none_stays_none),
-		OPEN(an_update_rewrites_what_may_change),
-		OPEN(an_edit_counts_only_until_it_begins),
-		OPEN(a_change_that_knows_an_older_row_finds_none),
-		OPEN(only_the_host_that_runs_it_can_end_it),
-		OPEN(only_the_attempt_that_runs_can_end),
-		OPEN(a_life_that_is_over_claims_nothing),
-		OPEN(what_nobody_runs_is_found),
-		OPEN(changes_are_left_for_later),
-		OPEN(what_a_run_prints_is_found_by_its_place),
-		OPEN(two_that_add_to_several_projects_do_not_wait_for_each_other),
-		OPEN(of_two_claims_one_loses_without_waiting),
-		OPEN(a_circle_is_found),
-		OPEN(ids_count_up_in_each_project),
-		OPEN(an_id_that_was_given_is_not_made_again),
-		OPEN(an_id_that_is_taken_is_told),
-		OPEN(no_number_is_given_twice),
-		OPEN(many_projects_of_a_batch_are_numbered),
-		OPEN(numbers_never_come_again),
-		OPEN(an_id_alone_finds_the_one_that_has_it),
-		OPEN(lists_have_the_newest_first),
-		OPEN(a_page_goes_on_where_the_last_ended),
-		OPEN(a_page_ends_at_its_bytes),
-		OPEN(in_short_only_the_beginnings_are_read),
-		OPEN(what_is_open_comes_oldest_first),
-		OPEN(tasks_are_counted_by_project_and_state),
-		OPEN(groups_are_counted_by_state),
-		OPEN(a_sweep_takes_what_ended_before),
-		OPEN(what_is_rolled_back_leaves_nothing),
-		OPEN(a_small_arena_is_told),
-		OPEN(an_occurrence_is_claimed_once),
-		OPEN(a_claim_that_is_undone_can_be_made_again),
-		OPEN(old_claims_are_forgotten),
-		OPEN(a_claim_made_now_is_kept_whatever_the_clock_said),
-		OPEN(a_rule_is_remembered),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

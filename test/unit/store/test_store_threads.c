@@ -92,7 +92,7 @@ static void *copy_on(void *arg)
 	return NULL;
 }
 
-static void readers_see_whole_batches_while_one_writes(void **state)
+TEST_WITH(readers_see_whole_batches_while_one_writes, setup_closed, teardown)
 {
 	struct fixture *f = *state;
 	struct crew crew = {.dir = f->dir};
@@ -117,14 +117,4 @@ static void readers_see_whole_batches_while_one_writes(void **state)
 	}
 	assert_int_equal(atomic_load(&crew.n_faults), 0);
 	assert_int_equal(count_all(store_reader(f->store, 0)), BATCHES * PER_BATCH);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(readers_see_whole_batches_while_one_writes,
-						setup_closed, teardown),
-	};
-
-	return cmocka_run_group_tests_name("store_threads", tests, NULL, NULL);
 }

@@ -100,7 +100,6 @@ static int add_first(void *arg, int64_t seq, const int8_t *bytes, float scale)
 {
 	struct sum *sum = arg;
 
-	(void)seq;
 	sum->n++;
 	sum->total += bytes[0];
 	sum->scale = scale;
@@ -119,7 +118,9 @@ static struct sum sum_of(struct fixture *f, const struct store_scope *scope,
 	return sum;
 }
 
-static void a_memory_is_bare_until_it_has_a_vector_of_the_model(void **state)
+FIXTURE(setup, teardown);
+
+TEST(a_memory_is_bare_until_it_has_a_vector_of_the_model)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", "ann", "team");
@@ -142,7 +143,7 @@ static void a_memory_is_bare_until_it_has_a_vector_of_the_model(void **state)
 	assert_int_equal(find(f, &model, b).n, 0);
 }
 
-static void of_any_dimension_when_it_is_not_known(void **state)
+TEST(of_any_dimension_when_it_is_not_known)
 {
 	struct fixture *f = *state;
 	const struct store_model any = {.name = model.name};
@@ -151,7 +152,7 @@ static void of_any_dimension_when_it_is_not_known(void **state)
 	assert_int_equal(find(f, &any, 0).n, 0);
 }
 
-static void a_vector_replaces_that_of_another_model(void **state)
+TEST(a_vector_replaces_that_of_another_model)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
@@ -163,7 +164,7 @@ static void a_vector_replaces_that_of_another_model(void **state)
 	assert_int_equal(find(f, &model, 0).n, 1);
 }
 
-static void the_floats_come_back(void **state)
+TEST(the_floats_come_back)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
@@ -181,7 +182,7 @@ static void the_floats_come_back(void **state)
 	assert_false(found);
 }
 
-static void a_walk_sees_what_the_scope_sees(void **state)
+TEST(a_walk_sees_what_the_scope_sees)
 {
 	struct fixture *f = *state;
 	const struct store_scope ann = {.user = {"ann", 3}};
@@ -198,7 +199,7 @@ static void a_walk_sees_what_the_scope_sees(void **state)
 	assert_int_equal(sum_of(f, &team, &model).total, 20);
 }
 
-static void a_deleted_memory_takes_its_vector_along(void **state)
+TEST(a_deleted_memory_takes_its_vector_along)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
@@ -213,7 +214,7 @@ static void a_deleted_memory_takes_its_vector_along(void **state)
 	assert_int_equal(sum_of(f, &EVERYTHING, &model).n, 0);
 }
 
-static void no_vector_for_what_was_deleted_or_changed_meanwhile(void **state)
+TEST(no_vector_for_what_was_deleted_or_changed_meanwhile)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
@@ -230,7 +231,7 @@ static void no_vector_for_what_was_deleted_or_changed_meanwhile(void **state)
 	put(f, &model, a, 3);
 }
 
-static void a_dropped_vector_is_missing_again(void **state)
+TEST(a_dropped_vector_is_missing_again)
 {
 	struct fixture *f = *state;
 	int64_t a = add(f, "a", NULL, NULL);
@@ -242,7 +243,7 @@ static void a_dropped_vector_is_missing_again(void **state)
 	assert_int_equal(find(f, &model, 0).n, 1);
 }
 
-static void what_is_expired_needs_none(void **state)
+TEST(what_is_expired_needs_none)
 {
 	struct fixture *f = *state;
 	struct memory row = plain_row(TEXT("gone"), TEXT("gone"));
@@ -264,7 +265,7 @@ static void what_is_expired_needs_none(void **state)
 	assert_int_equal(n_bare, 1);
 }
 
-static void texts_are_cut_and_counted(void **state)
+TEST(texts_are_cut_and_counted)
 {
 	struct fixture *f = *state;
 	struct store_bare_opts opts = bare_opts(&model, 0);
@@ -287,7 +288,7 @@ static void texts_are_cut_and_counted(void **state)
 	assert_true(found.end);
 }
 
-static void many_are_looked_through_piece_by_piece(void **state)
+TEST(many_are_looked_through_piece_by_piece)
 {
 	struct fixture *f = *state;
 	struct found found = {0};
@@ -315,24 +316,4 @@ static void many_are_looked_through_piece_by_piece(void **state)
 	assert_int_equal(n, 1);
 	assert_int_equal(n_looks, 2);
 	assert_int_equal(found.after, seq);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		T(a_memory_is_bare_until_it_has_a_vector_of_the_model),
-		T(of_any_dimension_when_it_is_not_known),
-		T(a_vector_replaces_that_of_another_model),
-		T(the_floats_come_back),
-		T(a_walk_sees_what_the_scope_sees),
-		T(a_deleted_memory_takes_its_vector_along),
-		T(no_vector_for_what_was_deleted_or_changed_meanwhile),
-		T(a_dropped_vector_is_missing_again),
-		T(what_is_expired_needs_none),
-		T(texts_are_cut_and_counted),
-		T(many_are_looked_through_piece_by_piece),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

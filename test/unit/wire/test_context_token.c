@@ -57,6 +57,8 @@ static int teardown(void **state)
 	return 0;
 }
 
+FIXTURE(setup, teardown);
+
 static int check_at(struct fixture *f, const char *token, int64_t now_s)
 {
 	f->why = (struct why) {0};
@@ -74,7 +76,7 @@ static void refused(struct fixture *f, const char *token, int64_t now_s, const c
 		fail_msg("'%s' does not begin with '%s'", f->why.text, start);
 }
 
-static void a_valid_token_tells_who(void **state)
+TEST(a_valid_token_tells_who)
 {
 	struct fixture *f = *state;
 
@@ -86,7 +88,7 @@ static void a_valid_token_tells_who(void **state)
 	assert_null(f->claims.chat.data);
 }
 
-static void time_has_a_leeway_of_thirty_seconds(void **state)
+TEST(time_has_a_leeway_of_thirty_seconds)
 {
 	struct fixture *f = *state;
 
@@ -96,7 +98,7 @@ static void time_has_a_leeway_of_thirty_seconds(void **state)
 	refused(f, VALID, 1931, "claims");
 }
 
-static void every_changed_byte_is_noticed(void **state)
+TEST(every_changed_byte_is_noticed)
 {
 	struct fixture *f = *state;
 	char token[sizeof(VALID)];
@@ -116,7 +118,7 @@ static void every_changed_byte_is_noticed(void **state)
 	}
 }
 
-static void what_is_wrong_has_a_code(void **state)
+TEST(what_is_wrong_has_a_code)
 {
 	struct fixture *f = *state;
 
@@ -144,7 +146,7 @@ static void check_readings(struct fixture *f, const char *written, unsigned n)
 	assert_int_equal(s.n, n);
 }
 
-static void a_secret_has_every_reading_that_it_can_have(void **state)
+TEST(a_secret_has_every_reading_that_it_can_have)
 {
 	struct fixture *f = *state;
 	struct context_secret s;
@@ -164,7 +166,7 @@ static void a_secret_has_every_reading_that_it_can_have(void **state)
 	assert_true(text_is(s.readings[2], "cafe"));
 }
 
-static void without_memory_it_is_a_fault(void **state)
+TEST(without_memory_it_is_a_fault)
 {
 	struct fixture *f = *state;
 	struct arena none;
@@ -181,19 +183,4 @@ static void without_memory_it_is_a_fault(void **state)
 		assert_int_equal(r, -ENOMEM);
 		assert_true(max < 100000);
 	}
-}
-
-int main(void)
-{
-#define TOKEN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TOKEN_TEST(a_valid_token_tells_who),
-		TOKEN_TEST(time_has_a_leeway_of_thirty_seconds),
-		TOKEN_TEST(every_changed_byte_is_noticed),
-		TOKEN_TEST(what_is_wrong_has_a_code),
-		TOKEN_TEST(a_secret_has_every_reading_that_it_can_have),
-		TOKEN_TEST(without_memory_it_is_a_fault),
-	};
-
-	return cmocka_run_group_tests_name("context_token", tests, NULL, NULL);
 }

@@ -10,17 +10,17 @@ static struct gob_vectors vectors;
 
 static int read_vectors(void **state)
 {
-	(void)state;
 	gob_vectors_read(&vectors);
 	return 0;
 }
 
 static int drop_vectors(void **state)
 {
-	(void)state;
 	gob_vectors_done(&vectors);
 	return 0;
 }
+
+GROUP_FIXTURE(read_vectors, drop_vectors);
 
 /* ---- reading ---- */
 
@@ -83,11 +83,10 @@ static void decode_cut(const struct value *vector, struct text bytes, size_t cut
 	gob_feed_done(&f);
 }
 
-static void every_vector_decodes_at_every_cut(void **state)
+TEST(every_vector_decodes_at_every_cut)
 {
 	static const char *const versions[] = {"hex", "hex_go1_23"};
 
-	(void)state;
 	value_each (vector, vectors.list) {
 		if (!value_find(vector, "decoded"))
 			continue;
@@ -153,7 +152,7 @@ static void says(struct text bytes, const struct gob_limits *limits, const char 
 	gob_feed_done(&f);
 }
 
-static void hostile_streams_are_refused_with_words(void **state)
+TEST(hostile_streams_are_refused_with_words)
 {
 	static const struct {
 		const char *name;
@@ -177,7 +176,6 @@ static void hostile_streams_are_refused_with_words(void **state)
 	};
 	size_t n = 0;
 
-	(void)state;
 	value_each (vector, vectors.list) {
 		n += gob_vector_is(vector, "neg.");
 	}
@@ -194,7 +192,7 @@ static void hostile_streams_are_refused_with_words(void **state)
 	}
 }
 
-static void malformed_values_are_refused_and_the_stream_goes_on(void **state)
+TEST(malformed_values_are_refused_and_the_stream_goes_on)
 {
 	static const struct {
 		const char *messages[3];
@@ -226,7 +224,6 @@ static void malformed_values_are_refused_and_the_stream_goes_on(void **state)
 	};
 	char want[300];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const char *const messages[] = {cases[i].messages[0],
 						cases[i].messages[1] ? cases[i].messages[1] : THREE,
@@ -237,14 +234,13 @@ static void malformed_values_are_refused_and_the_stream_goes_on(void **state)
 	}
 }
 
-static void empty_message_breaks_the_stream(void **state)
+TEST(empty_message_breaks_the_stream)
 {
 	struct gob_value value;
 	struct gob_decoder d;
 	struct arena a;
 	size_t used;
 
-	(void)state;
 	arena_init(&a, 4096);
 	gob_decoder_init(&d, &gob_default_limits);
 	assert_int_equal(gob_next(&d, &a, "\0\3\4\0\6", 5, false, &used, &value), GOB_BROKEN);
@@ -256,15 +252,14 @@ static void empty_message_breaks_the_stream(void **state)
 }
 
 /* A struct whose end is missing at the end of its message, as Go forgives it. */
-static void last_struct_may_lack_its_end(void **state)
+TEST(last_struct_may_lack_its_end)
 {
-	(void)state;
 	says(STREAM(REQUEST, "ff82010141", THREE), &gob_default_limits,
 	     "{\"ServiceMethod\":\"A\"} Request = struct { ServiceMethod string; Seq uint; }\n"
 	     "3 int\n");
 }
 
-static void claimed_counts_cost_nothing(void **state)
+TEST(claimed_counts_cost_nothing)
 {
 	/* []struct{}, [2^62]struct{}, map[struct{}]struct{}, each with a count and hardly more */
 	static const char *const streams[][4] = {
@@ -274,7 +269,6 @@ static void claimed_counts_cost_nothing(void **state)
 		{EMPTY, "ff81040102ff820001ff8401ff840000", "ff8200f8400000000000000000000000"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
 		struct gob_feed f;
 		const char *got =
@@ -287,11 +281,10 @@ static void claimed_counts_cost_nothing(void **state)
 	}
 }
 
-static void nesting_is_bounded(void **state)
+TEST(nesting_is_bounded)
 {
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
 	/* type S []S, then S of S of S ... */
 	buf_add(&bytes, STREAM("ff81020102ff820001ff820000").data, 14);
@@ -305,11 +298,10 @@ static void nesting_is_bounded(void **state)
 }
 
 /* Interfaces in interfaces are not nested in the tree, and may be any number. */
-static void interfaces_in_interfaces_are_read_in_place(void **state)
+TEST(interfaces_in_interfaces_are_read_in_place)
 {
 	struct buf value, bytes;
 
-	(void)state;
 	buf_init(&value, 1 << 20);
 	buf_init(&bytes, 1 << 20);
 	buf_add(&value, "\x10\0", 2);
@@ -323,11 +315,10 @@ static void interfaces_in_interfaces_are_read_in_place(void **state)
 	buf_done(&bytes);
 }
 
-static void limits_are_kept(void **state)
+TEST(limits_are_kept)
 {
 	struct gob_limits l = gob_default_limits;
 
-	(void)state;
 	l.message = 6;
 	says(STREAM(THREE, "04000600000000"), &l,
 	     "3 int\nbroken 9 gob: value larger than 6 bytes\n");
@@ -348,12 +339,11 @@ static void limits_are_kept(void **state)
 }
 
 /* Messages that go on and on, without ever ending their value, count as one. */
-static void value_over_many_messages_is_bounded(void **state)
+TEST(value_over_many_messages_is_bounded)
 {
 	struct gob_limits l = gob_default_limits;
 	struct buf bytes;
 
-	(void)state;
 	l.message = 100;
 	buf_init(&bytes, 1 << 20);
 	/* an interface that holds an interface, whose type is in the next message */
@@ -365,12 +355,11 @@ static void value_over_many_messages_is_bounded(void **state)
 	buf_done(&bytes);
 }
 
-static void arena_bounds_a_value(void **state)
+TEST(arena_bounds_a_value)
 {
 	struct gob_feed f;
 	struct buf bytes;
 
-	(void)state;
 	buf_init(&bytes, 1 << 20);
 	buf_add(&bytes, STREAM(STRINGS).data, 13);
 	gob_add_uint(&bytes, 6 + 10000);
@@ -384,9 +373,8 @@ static void arena_bounds_a_value(void **state)
 	buf_done(&bytes);
 }
 
-static void keys_that_are_no_strings_are_put_into_words(void **state)
+TEST(keys_that_are_no_strings_are_put_into_words)
 {
-	(void)state;
 	says(STREAM("ff81040102ff8200010201040000", "ff82000201020004"), &gob_default_limits,
 	     "{\"true\":1,\"false\":2} map[bool]int\n");
 	says(STREAM("ff81040102ff8200010801040000", "ff820002fee03f02fef07f04"),
@@ -405,11 +393,10 @@ static void keys_that_are_no_strings_are_put_into_words(void **state)
 	     &gob_default_limits, "{\"3\":1,\"x\":2,\"null\":3} map[interface]int\n");
 }
 
-static void long_keys_in_words_are_refused(void **state)
+TEST(long_keys_in_words_are_refused)
 {
 	struct buf value, bytes;
 
-	(void)state;
 	buf_init(&value, 1 << 20);
 	buf_init(&bytes, 1 << 20);
 	/* map[[]int]int with a key of 5000 numbers */
@@ -484,9 +471,8 @@ static void vector_fits(const char *name, const struct gob_shape *shape, const c
 	fits(gob_vector_bytes(&vectors, gob_vector_find(&vectors, name), "hex"), shape, want);
 }
 
-static void arguments_fit_by_name_and_kind(void **state)
+TEST(arguments_fit_by_name_and_kind)
 {
-	(void)state;
 	vector_fits("req.MemorySearch.full", &search_args, "fits");
 	vector_fits("robust.MemorySearch.other-type-name", &search_args, "fits");
 	vector_fits("robust.MemorySearch.v2-struct", &search_args, "fits");
@@ -500,9 +486,8 @@ static void arguments_fit_by_name_and_kind(void **state)
 	vector_fits("prim.map.int-string", &names_shape, "fits");
 }
 
-static void what_does_not_fit_is_said_as_go_does(void **state)
+TEST(what_does_not_fit_is_said_as_go_does)
 {
-	(void)state;
 	vector_fits("robust.MemorySearch.limit-string", &search_args,
 		    "gob: wrong type (int) for received field badLimitString.Limit");
 	vector_fits("robust.MemorySearch.limit-float", &search_args,
@@ -530,9 +515,8 @@ static void what_does_not_fit_is_said_as_go_does(void **state)
 		    "non-struct");
 }
 
-static void numbers_must_fit_their_width(void **state)
+TEST(numbers_must_fit_their_width)
 {
-	(void)state;
 	vector_fits("prim.int.64", &int8_shape, "fits");
 	vector_fits("prim.int.128", &int8_shape, "value for \"int8\" out of range");
 	vector_fits("prim.int.-129", &int8_shape, "value for \"int8\" out of range");
@@ -556,14 +540,13 @@ static const struct gob_shape tree_shape = {
 	.kind = GOB_STRUCT, .name = "Tree", .go = "main.Tree", GOB_FIELDS(tree_fields)};
 
 /* Each type has the next one twice: 2^60 ways through them. */
-static void fitting_ends_whatever_the_types(void **state)
+TEST(fitting_ends_whatever_the_types)
 {
 	struct gob_shape_field chain_fields[61][2];
 	struct gob_shape chain[61];
 	struct gob_encoder e;
 	struct buf out;
 
-	(void)state;
 	memset(chain, 0, sizeof(chain));
 	for (int i = 0; i < 61; i++) {
 		chain[i].kind = GOB_STRUCT;
@@ -594,9 +577,8 @@ static void written_is(const struct buf *out, const char *vector)
 	assert_memory_equal(out->data, want.data, want.len);
 }
 
-static void numbers_are_written_as_go_does(void **state)
+TEST(numbers_are_written_as_go_does)
 {
-	(void)state;
 	value_each (vector, vectors.list) {
 		struct text name = gob_vector_name(vector);
 		char digits[40];
@@ -630,7 +612,7 @@ static void numbers_are_written_as_go_does(void **state)
 	}
 }
 
-static void lists_and_maps_are_written_as_go_does(void **state)
+TEST(lists_and_maps_are_written_as_go_does)
 {
 	static const struct gob_shape plain_strings = {
 		.kind = GOB_SLICE, .name = "", .elem = &gob_shape_string};
@@ -639,7 +621,6 @@ static void lists_and_maps_are_written_as_go_does(void **state)
 	struct gob_encoder e;
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 100);
 	gob_encoder_init(&e, 100);
 	gob_begin(&e, &plain_strings);
@@ -709,9 +690,8 @@ static void puts_tree(const struct gob_shape *shape, const char *json, const cha
 	gob_encoder_done(&e);
 }
 
-static void trees_are_written_as_their_shape_wants(void **state)
+TEST(trees_are_written_as_their_shape_wants)
 {
-	(void)state;
 	puts_tree(&search_args,
 		  "{\"Query\":\"q\",\"Limit\":-3,\"MinScore\":0.7,\"Other\":1,\"Category\":null}",
 		  "{\"Query\":\"q\",\"Limit\":-3,\"MinScore\":0.7} ");
@@ -729,13 +709,12 @@ static void trees_are_written_as_their_shape_wants(void **state)
 	puts_tree(&search_args, "[1]", "value: expected rpcproto.MemorySearchArgs, got array");
 }
 
-static void types_are_defined_once(void **state)
+TEST(types_are_defined_once)
 {
 	struct gob_encoder e;
 	struct buf out;
 	size_t first, second;
 
-	(void)state;
 	buf_init(&out, 1 << 20);
 	gob_encoder_init(&e, 1 << 20);
 	for (int i = 0; i < 2; i++) {
@@ -753,13 +732,12 @@ static void types_are_defined_once(void **state)
 	buf_done(&out);
 }
 
-static void what_failed_was_not_sent(void **state)
+TEST(what_failed_was_not_sent)
 {
 	struct gob_encoder e;
 	struct buf out, tiny;
 	struct why why;
 
-	(void)state;
 	buf_init(&out, 1 << 20);
 	buf_init(&tiny, 10);
 	gob_encoder_init(&e, 1 << 20);
@@ -782,12 +760,11 @@ static void what_failed_was_not_sent(void **state)
 	buf_done(&out);
 }
 
-static void what_the_shape_does_not_have_is_not_written(void **state)
+TEST(what_the_shape_does_not_have_is_not_written)
 {
 	struct gob_encoder e;
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 1000);
 	gob_encoder_init(&e, 1000);
 	gob_begin(&e, &gob_shape_int);
@@ -816,35 +793,4 @@ static void what_the_shape_does_not_have_is_not_written(void **state)
 	assert_int_equal(out.len, 0);
 	gob_encoder_done(&e);
 	buf_done(&out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_vector_decodes_at_every_cut),
-		cmocka_unit_test(hostile_streams_are_refused_with_words),
-		cmocka_unit_test(malformed_values_are_refused_and_the_stream_goes_on),
-		cmocka_unit_test(empty_message_breaks_the_stream),
-		cmocka_unit_test(last_struct_may_lack_its_end),
-		cmocka_unit_test(claimed_counts_cost_nothing),
-		cmocka_unit_test(nesting_is_bounded),
-		cmocka_unit_test(interfaces_in_interfaces_are_read_in_place),
-		cmocka_unit_test(limits_are_kept),
-		cmocka_unit_test(value_over_many_messages_is_bounded),
-		cmocka_unit_test(arena_bounds_a_value),
-		cmocka_unit_test(keys_that_are_no_strings_are_put_into_words),
-		cmocka_unit_test(long_keys_in_words_are_refused),
-		cmocka_unit_test(arguments_fit_by_name_and_kind),
-		cmocka_unit_test(what_does_not_fit_is_said_as_go_does),
-		cmocka_unit_test(numbers_must_fit_their_width),
-		cmocka_unit_test(fitting_ends_whatever_the_types),
-		cmocka_unit_test(numbers_are_written_as_go_does),
-		cmocka_unit_test(lists_and_maps_are_written_as_go_does),
-		cmocka_unit_test(trees_are_written_as_their_shape_wants),
-		cmocka_unit_test(types_are_defined_once),
-		cmocka_unit_test(what_failed_was_not_sent),
-		cmocka_unit_test(what_the_shape_does_not_have_is_not_written),
-	};
-
-	return cmocka_run_group_tests(tests, read_vectors, drop_vectors);
 }

@@ -15,7 +15,7 @@ static const struct framing_limits limits = {
 
 #define CHECK(vectors) VECTORS_CHECK(&framing_http, &limits, vectors)
 
-static void requests_come_out_whole(void **state)
+TEST(requests_come_out_whole)
 {
 	static const struct vector vectors[] = {
 		{GET "\r\n", .out = GOT_GET " <>\n"},
@@ -35,7 +35,7 @@ static void requests_come_out_whole(void **state)
 	CHECK(vectors);
 }
 
-static void pipelined_requests_come_out_in_order(void **state)
+TEST(pipelined_requests_come_out_in_order)
 {
 	static const struct vector vectors[] = {
 		{POST "Content-Length: 1\r\n\r\n1" GET "\r\n" POST "Content-Length: 2\r\n\r\n22",
@@ -48,7 +48,7 @@ static void pipelined_requests_come_out_in_order(void **state)
 	CHECK(vectors);
 }
 
-static void a_host_in_the_target_is_told_apart(void **state)
+TEST(a_host_in_the_target_is_told_apart)
 {
 	static const struct vector vectors[] = {
 		{"GET http://[::1]:8765/rpc?x=1 HTTP/1.1\r\n" HOST "\r\n",
@@ -68,7 +68,7 @@ static void a_host_in_the_target_is_told_apart(void **state)
 	CHECK(vectors);
 }
 
-static void two_blank_lines_before_a_request_are_tolerated(void **state)
+TEST(two_blank_lines_before_a_request_are_tolerated)
 {
 	static const struct vector vectors[] = {
 		{"\r\n" GET "\r\n", .out = GOT_GET " <>\n"},
@@ -81,7 +81,7 @@ static void two_blank_lines_before_a_request_are_tolerated(void **state)
 	CHECK(vectors);
 }
 
-static void bad_request_lines_are_refused(void **state)
+TEST(bad_request_lines_are_refused)
 {
 #define BAD(line)    "! parse 400 Invalid request line: " line "\n"
 #define OLD(version) "! parse 505 HTTP version not supported: " version "\n"
@@ -112,7 +112,7 @@ static void bad_request_lines_are_refused(void **state)
 	CHECK(vectors);
 }
 
-static void bad_header_lines_are_refused(void **state)
+TEST(bad_header_lines_are_refused)
 {
 #define BAD_LINE(name)  "! parse 400 Invalid header line: " name "\n"
 #define BAD_VALUE(name) "! parse 400 Invalid header value: " name "\n"
@@ -139,7 +139,7 @@ static void bad_header_lines_are_refused(void **state)
 }
 
 /* Values are checked eight bytes at a time, so every byte is tried at every place. */
-static void no_control_character_hides_in_a_value(void **state)
+TEST(no_control_character_hides_in_a_value)
 {
 	static const char in[] = GET "X: 012345678901234567\r\n\r\n";
 	const size_t value_at = sizeof(GET "X: ") - 1;
@@ -163,7 +163,7 @@ static void no_control_character_hides_in_a_value(void **state)
 	}
 }
 
-static void host_must_come_once(void **state)
+TEST(host_must_come_once)
 {
 	static const struct vector vectors[] = {
 		{"GET / HTTP/1.1\r\n\r\n", .out = "! parse 400 Missing Host header\n"},
@@ -176,7 +176,7 @@ static void host_must_come_once(void **state)
 	CHECK(vectors);
 }
 
-static void ambiguous_bodies_are_refused(void **state)
+TEST(ambiguous_bodies_are_refused)
 {
 #define BAD_LENGTH(text)   "! parse 400 Invalid Content-Length: " text "\n"
 #define BAD_ENCODING(text) "! parse 400 Invalid Transfer-Encoding: " text "\n"
@@ -217,7 +217,7 @@ static void ambiguous_bodies_are_refused(void **state)
 	CHECK(vectors);
 }
 
-static void chunked_bodies_come_out_whole(void **state)
+TEST(chunked_bodies_come_out_whole)
 {
 	/* more than half of what is allowed, in number and in bytes */
 #define NINETY                                                                                     \
@@ -242,7 +242,7 @@ static void chunked_bodies_come_out_whole(void **state)
 	CHECK(vectors);
 }
 
-static void bad_chunks_are_refused(void **state)
+TEST(bad_chunks_are_refused)
 {
 #define BAD_SIZE      "! parse 400 Invalid chunk size\n"
 #define NO_CRLF(what) "! parse 400 " what " does not end in CRLF\n"
@@ -269,7 +269,7 @@ static void bad_chunks_are_refused(void **state)
 	CHECK(vectors);
 }
 
-static void limits_of_the_head_are_exact(void **state)
+TEST(limits_of_the_head_are_exact)
 {
 #define TOO_LONG "! large 414 request line longer than 48 bytes\n"
 #define TOO_MUCH "! large 431 headers larger than 160 bytes\n"
@@ -302,7 +302,7 @@ static void limits_of_the_head_are_exact(void **state)
 	CHECK(vectors);
 }
 
-static void limit_of_the_body_is_exact(void **state)
+TEST(limit_of_the_body_is_exact)
 {
 #define BODY_64    TEN TEN TEN TEN TEN TEN "0123"
 #define TOO_BIG(n) "! large 413 Request body too large: " n " > 64\n"
@@ -326,7 +326,7 @@ static void limit_of_the_body_is_exact(void **state)
 	CHECK(vectors);
 }
 
-static void chunk_lines_are_bounded(void **state)
+TEST(chunk_lines_are_bounded)
 {
 	char in[600];
 	struct feed f;
@@ -339,7 +339,7 @@ static void chunk_lines_are_bounded(void **state)
 	feed_done(&f);
 }
 
-static void an_early_end_is_refused(void **state)
+TEST(an_early_end_is_refused)
 {
 #define INCOMPLETE "! parse 400 Incomplete request\n"
 #define NO_LAST    "! parse 400 Incomplete body: the last chunk is missing\n"
@@ -361,7 +361,7 @@ static void an_early_end_is_refused(void **state)
 	CHECK(vectors);
 }
 
-static void connection_header_decides_keep_alive(void **state)
+TEST(connection_header_decides_keep_alive)
 {
 #define V11(headers) "GET / HTTP/1.1\r\nHost:\r\n" headers "\r\n"
 #define V10(headers) "GET / HTTP/1.0\r\n" headers "\r\n"
@@ -418,7 +418,7 @@ static enum frame_kind first_kind(const char *in, struct feed *f)
 	return kind;
 }
 
-static void a_head_is_shown_once_before_its_body_is_waited_for(void **state)
+TEST(a_head_is_shown_once_before_its_body_is_waited_for)
 {
 	static const struct {
 		const char *in;
@@ -435,7 +435,6 @@ static void a_head_is_shown_once_before_its_body_is_waited_for(void **state)
 		{POST "Content-Length: 2\r\n", FRAME_MORE},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct feed f;
 
@@ -444,7 +443,7 @@ static void a_head_is_shown_once_before_its_body_is_waited_for(void **state)
 	}
 }
 
-static void every_request_that_waits_is_told_to_go_on(void **state)
+TEST(every_request_that_waits_is_told_to_go_on)
 {
 	static const char head[] = POST "Expect: 100-continue\r\nContent-Length: 1\r\n\r\n";
 	struct feed f;
@@ -474,7 +473,7 @@ static unsigned continues(const char *first, const char *then, const char *want)
 	return n;
 }
 
-static void expect_is_answered_once_and_only_when_waited_for(void **state)
+TEST(expect_is_answered_once_and_only_when_waited_for)
 {
 #define EXPECT                "Expect: 100-Continue\r\n"
 #define EXPECTING             POST EXPECT "Content-Length: 2\r\n\r\n"
@@ -501,7 +500,7 @@ static void expect_is_answered_once_and_only_when_waited_for(void **state)
 			 0);
 }
 
-static void in_message_from_first_byte_to_last(void **state)
+TEST(in_message_from_first_byte_to_last)
 {
 	struct feed f;
 
@@ -523,7 +522,7 @@ static void in_message_from_first_byte_to_last(void **state)
 }
 
 /* More than the header array starts with, in one byte pieces, so that all of them move. */
-static void many_headers_follow_the_input(void **state)
+TEST(many_headers_follow_the_input)
 {
 	static const struct framing_limits wide = {
 		.message = 64, .http_line = 64, .http_headers = 4096, .n_headers = 100};
@@ -550,7 +549,7 @@ static void many_headers_follow_the_input(void **state)
 	buf_done(&want);
 }
 
-static void headers_are_found_in_any_case(void **state)
+TEST(headers_are_found_in_any_case)
 {
 	static const char in[] = "GET / HTTP/1.0\r\nX-One: 1\r\nACCEPT: a\r\naccept: b\r\n\r\n";
 	struct frame frame;
@@ -570,7 +569,7 @@ static void headers_are_found_in_any_case(void **state)
 	feed_done(&f);
 }
 
-static void tokens_are_found_in_lists(void **state)
+TEST(tokens_are_found_in_lists)
 {
 	assert_true(http_has_token(TEXT("close"), "close"));
 	assert_true(http_has_token(TEXT("a, CLOSE"), "close"));
@@ -582,7 +581,7 @@ static void tokens_are_found_in_lists(void **state)
 	assert_false(http_has_token((struct text) {NULL, 0}, "close"));
 }
 
-static void only_loopback_hosts_are_loopback(void **state)
+TEST(only_loopback_hosts_are_loopback)
 {
 	static const char *const yes[] = {
 		"localhost",   "LOCALHOST",       "localhost:8765",  "127.0.0.1",
@@ -642,7 +641,7 @@ static void only_loopback_hosts_are_loopback(void **state)
 	assert_false(http_host_is_loopback((struct text) {"localhost\0.evil", 15}));
 }
 
-static void only_pages_of_loopback_have_a_loopback_origin(void **state)
+TEST(only_pages_of_loopback_have_a_loopback_origin)
 {
 	static const char *const yes[] = {
 		"http://localhost:3000",
@@ -689,7 +688,7 @@ static void check_response(const struct http_response *r, const char *body, cons
 	buf_done(&out);
 }
 
-static void responses_have_their_headers_in_order(void **state)
+TEST(responses_have_their_headers_in_order)
 {
 	check_response(&(struct http_response) {.status = 200, .keep_alive = true}, "{\"a\":1}",
 		       "HTTP/1.1 200 OK\r\nContent-Type: application/json; charset=utf-8\r\n"
@@ -710,7 +709,7 @@ static void responses_have_their_headers_in_order(void **state)
 		       "Content-Length: 10\r\nConnection: close\r\n\r\n");
 }
 
-static void continue_is_one_line_and_a_blank_one(void **state)
+TEST(continue_is_one_line_and_a_blank_one)
 {
 	struct buf out;
 
@@ -721,7 +720,7 @@ static void continue_is_one_line_and_a_blank_one(void **state)
 	buf_done(&out);
 }
 
-static void every_status_has_a_reason(void **state)
+TEST(every_status_has_a_reason)
 {
 	static const int statuses[] = {100, 200, 202, 400, 401, 403, 404, 405, 408, 413, 414,
 				       415, 417, 421, 426, 429, 431, 500, 501, 503, 505};
@@ -730,40 +729,4 @@ static void every_status_has_a_reason(void **state)
 		assert_string_not_equal(http_reason(statuses[i]), "Unknown");
 	assert_string_equal(http_reason(500), "Internal Server Error");
 	assert_string_equal(http_reason(299), "Unknown");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(requests_come_out_whole),
-		cmocka_unit_test(pipelined_requests_come_out_in_order),
-		cmocka_unit_test(a_host_in_the_target_is_told_apart),
-		cmocka_unit_test(two_blank_lines_before_a_request_are_tolerated),
-		cmocka_unit_test(bad_request_lines_are_refused),
-		cmocka_unit_test(bad_header_lines_are_refused),
-		cmocka_unit_test(no_control_character_hides_in_a_value),
-		cmocka_unit_test(host_must_come_once),
-		cmocka_unit_test(ambiguous_bodies_are_refused),
-		cmocka_unit_test(chunked_bodies_come_out_whole),
-		cmocka_unit_test(bad_chunks_are_refused),
-		cmocka_unit_test(limits_of_the_head_are_exact),
-		cmocka_unit_test(limit_of_the_body_is_exact),
-		cmocka_unit_test(chunk_lines_are_bounded),
-		cmocka_unit_test(an_early_end_is_refused),
-		cmocka_unit_test(connection_header_decides_keep_alive),
-		cmocka_unit_test(expect_is_answered_once_and_only_when_waited_for),
-		cmocka_unit_test(a_head_is_shown_once_before_its_body_is_waited_for),
-		cmocka_unit_test(every_request_that_waits_is_told_to_go_on),
-		cmocka_unit_test(in_message_from_first_byte_to_last),
-		cmocka_unit_test(many_headers_follow_the_input),
-		cmocka_unit_test(headers_are_found_in_any_case),
-		cmocka_unit_test(tokens_are_found_in_lists),
-		cmocka_unit_test(only_loopback_hosts_are_loopback),
-		cmocka_unit_test(only_pages_of_loopback_have_a_loopback_origin),
-		cmocka_unit_test(responses_have_their_headers_in_order),
-		cmocka_unit_test(continue_is_one_line_and_a_blank_one),
-		cmocka_unit_test(every_status_has_a_reason),
-	};
-
-	return cmocka_run_group_tests_name("http1", tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static void expect(const char *in, const char *expected)
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
-static void length_ends_a_body(void **state)
+TEST(length_ends_a_body)
 {
 	expect(OK "Content-Length: 2\r\n\r\n{}", "200+:{}");
 	expect(OK "content-length:0\r\n\r\n", "200+:");
@@ -98,7 +98,7 @@ static void length_ends_a_body(void **state)
 	expect("HTTP/1.1 404\r\nContent-Length: 1\r\n\r\nx", "404+:x");
 }
 
-static void responses_follow_each_other(void **state)
+TEST(responses_follow_each_other)
 {
 	expect(OK "Content-Length: 2\r\n\r\n{}" OK "Content-Length: 3\r\n\r\n{1}",
 	       "200+:{} 200+:{1}");
@@ -108,7 +108,7 @@ static void responses_follow_each_other(void **state)
 	expect(OK "Content-Length: 1\r\n\r\na" OK "Content-Le", "200+:a ...");
 }
 
-static void chunks_are_joined(void **state)
+TEST(chunks_are_joined)
 {
 	expect(OK "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA\r\n0123456789\r\n0\r\n\r\n",
 	       "200+:abc0123456789");
@@ -118,7 +118,7 @@ static void chunks_are_joined(void **state)
 	expect(OK "Transfer-Encoding: chunked\r\n\r\n3\r\nab", "...");
 }
 
-static void bad_chunks_are_refused(void **state)
+TEST(bad_chunks_are_refused)
 {
 	expect(OK "Transfer-Encoding: chunked\r\n\r\n\r\n", "!parse");
 	expect(OK "Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n", "!parse");
@@ -133,7 +133,7 @@ static void bad_chunks_are_refused(void **state)
 	expect(OK "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n3e8\r\n", "!large");
 }
 
-static void without_a_length_the_connection_ends_it(void **state)
+TEST(without_a_length_the_connection_ends_it)
 {
 	expect_cut(OK "\r\n{\"a\":1}", true, "200-:{\"a\":1}");
 	expect_cut(OK "\r\n", true, "200-:");
@@ -142,14 +142,14 @@ static void without_a_length_the_connection_ends_it(void **state)
 	expect_cut(OK "Content-Length: 3\r\n\r\nab", true, "...");
 }
 
-static void some_have_no_body(void **state)
+TEST(some_have_no_body)
 {
 	expect("HTTP/1.1 204 No Content\r\n\r\n", "204+:");
 	expect("HTTP/1.1 204 No Content\r\n\r\n" OK "Content-Length: 1\r\n\r\nx", "204+: 200+:x");
 	expect("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", "304+:");
 }
 
-static void interim_responses_are_skipped(void **state)
+TEST(interim_responses_are_skipped)
 {
 	expect("HTTP/1.1 100 Continue\r\n\r\n" OK "Content-Length: 2\r\n\r\n{}", "200+:{}");
 	expect("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 100\r\n\r\n" OK
@@ -158,7 +158,7 @@ static void interim_responses_are_skipped(void **state)
 	expect("HTTP/1.1 101 Switching Protocols\r\n\r\n", "!parse");
 }
 
-static void keeping_the_connection_follows_version_and_header(void **state)
+TEST(keeping_the_connection_follows_version_and_header)
 {
 	expect(OK "Connection: close\r\nContent-Length: 0\r\n\r\n", "200-:");
 	expect(OK "Connection: x, Close ,y\r\nContent-Length: 0\r\n\r\n", "200-:");
@@ -167,7 +167,7 @@ static void keeping_the_connection_follows_version_and_header(void **state)
 	expect("HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 0\r\n\r\n", "200+:");
 }
 
-static void ambiguous_lengths_are_refused(void **state)
+TEST(ambiguous_lengths_are_refused)
 {
 	expect(OK "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}", "!parse");
 	expect(OK "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n{}", "!parse");
@@ -179,7 +179,7 @@ static void ambiguous_lengths_are_refused(void **state)
 	expect("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "!parse");
 }
 
-static void malformed_heads_are_refused(void **state)
+TEST(malformed_heads_are_refused)
 {
 	expect("HTTP/2 200 OK\r\n\r\n", "!parse");
 	expect("HTTP/1.1 20 OK\r\n\r\n", "!parse");
@@ -196,7 +196,7 @@ static void malformed_heads_are_refused(void **state)
 	expect(OK "A\xc3\xa9: b\r\n\r\n", "!parse");
 }
 
-static void limits_are_kept(void **state)
+TEST(limits_are_kept)
 {
 	char big[2048];
 	size_t n;
@@ -216,29 +216,9 @@ static void limits_are_kept(void **state)
 	expect_cut(big, true, "!large");
 }
 
-static void nothing_is_in_the_middle_of_nothing(void **state)
+TEST(nothing_is_in_the_middle_of_nothing)
 {
 	expect_cut("", true, "");
 	expect(OK, "...");
 	expect("H", "...");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(length_ends_a_body),
-		cmocka_unit_test(responses_follow_each_other),
-		cmocka_unit_test(chunks_are_joined),
-		cmocka_unit_test(bad_chunks_are_refused),
-		cmocka_unit_test(without_a_length_the_connection_ends_it),
-		cmocka_unit_test(some_have_no_body),
-		cmocka_unit_test(interim_responses_are_skipped),
-		cmocka_unit_test(keeping_the_connection_follows_version_and_header),
-		cmocka_unit_test(ambiguous_lengths_are_refused),
-		cmocka_unit_test(malformed_heads_are_refused),
-		cmocka_unit_test(limits_are_kept),
-		cmocka_unit_test(nothing_is_in_the_middle_of_nothing),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,6 @@
 #include "base/buf.h"
 #include "wire/ini.h"
 
-#define T(name) cmocka_unit_test(name)
-
 #define INVALID "! expected [section], a comment or KEY = VALUE\n"
 
 static void note(struct buf *out, const struct ini_line *line)
@@ -64,9 +62,8 @@ static void expect(const char *file, const char *want)
 	buf_done(&out);
 }
 
-static void reads_sections_and_pairs(void **state)
+TEST(reads_sections_and_pairs)
 {
-	(void)state;
 	expect("", "");
 	expect("[a]\nb = c\n", "[a]\n<b><c>\n");
 	expect("b=c", "<b><c>\n");
@@ -78,40 +75,35 @@ static void reads_sections_and_pairs(void **state)
 	expect("b = \"c\" \\", "<b><\"c\" \\>\n");
 }
 
-static void white_space_around_texts_does_not_count(void **state)
+TEST(white_space_around_texts_does_not_count)
 {
-	(void)state;
 	expect("\t [a] \n\v b c\t=\f d e \t\n", "[a]\n<b c><d e>\n");
 	expect(" \n\n\t", "-\n-\n-\n");
 }
 
-static void an_indented_line_does_not_continue_a_value(void **state)
+TEST(an_indented_line_does_not_continue_a_value)
 {
-	(void)state;
 	expect("a = b\n  c = d\n", "<a><b>\n<c><d>\n");
 	expect("a = b\n  c\n", "<a><b>\n" INVALID);
 }
 
-static void lines_may_end_in_several_ways(void **state)
+TEST(lines_may_end_in_several_ways)
 {
-	(void)state;
 	expect("[a]\r\nb = c\r\n\r\n", "[a]\n<b><c>\n-\n");
 	expect("[a]\nb = c\r", "[a]\n<b><c>\n");
 	expect("b = c\rd = e\n", "<b><c\rd = e>\n");
 }
 
-static void a_mark_at_the_start_is_skipped(void **state)
+TEST(a_mark_at_the_start_is_skipped)
 {
-	(void)state;
 	expect("\xef\xbb\xbf[a]\n", "[a]\n");
 	expect("\xef\xbb\xbf", "");
 	expect("\xef\xbb", INVALID);
 	expect("[a]\n\xef\xbb\xbf[a]\n", "[a]\n" INVALID);
 }
 
-static void comments_are_skipped(void **state)
+TEST(comments_are_skipped)
 {
-	(void)state;
 	expect("; a = b\n# a = b\n \t;\n", "-\n-\n-\n");
 	expect("a = b ; c", "<a><b>\n");
 	expect("a = b\t; c ; d", "<a><b>\n");
@@ -122,17 +114,15 @@ static void comments_are_skipped(void **state)
 	expect("[a;b]", "[a;b]\n");
 }
 
-static void invalid_lines_are_reported_and_passed(void **state)
+TEST(invalid_lines_are_reported_and_passed)
 {
-	(void)state;
 	expect("what\n[a\n[a ;]\nb ;= c\nb = c\n", INVALID INVALID INVALID INVALID "<b><c>\n");
 }
 
-static void a_nul_character_is_refused(void **state)
+TEST(a_nul_character_is_refused)
 {
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 1 << 16);
 	read_file(TEXT("a = b\0c\n; \0\nd = e"), &out);
 	buf_add(&out, "", 1);
@@ -141,13 +131,12 @@ static void a_nul_character_is_refused(void **state)
 	buf_done(&out);
 }
 
-static void a_line_over_the_limit_is_refused_and_not_cut(void **state)
+TEST(a_line_over_the_limit_is_refused_and_not_cut)
 {
 	struct ini_line line;
 	struct buf file;
 	struct ini ini;
 
-	(void)state;
 	buf_init(&file, 1 << 16);
 	buf_printf(&file, "  a=%0*d \r\na=%0*d\nb = c", INI_LINE_MAX - 2, 1, INI_LINE_MAX - 1, 1);
 	ini_init(&ini, (struct text) {.data = file.data, .len = file.len});
@@ -161,21 +150,4 @@ static void a_line_over_the_limit_is_refused_and_not_cut(void **state)
 	assert_int_equal(line.kind, INI_PAIR);
 	assert_false(ini_next(&ini, &line));
 	buf_done(&file);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		T(reads_sections_and_pairs),
-		T(white_space_around_texts_does_not_count),
-		T(an_indented_line_does_not_continue_a_value),
-		T(lines_may_end_in_several_ways),
-		T(a_mark_at_the_start_is_skipped),
-		T(comments_are_skipped),
-		T(invalid_lines_are_reported_and_passed),
-		T(a_nul_character_is_refused),
-		T(a_line_over_the_limit_is_refused_and_not_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,7 +38,7 @@ static int read_text(const char *text)
 	return read_exact(text, strlen(text), &json_default_limits, NULL, NULL);
 }
 
-static void accepts_what_is_json(void **state)
+TEST(accepts_what_is_json)
 {
 	static const char *const good[] = {
 		"null",
@@ -68,14 +68,13 @@ static void accepts_what_is_json(void **state)
 		"[\"abcdefg\\\"hij\",\"abcdefghijklmnop\"]",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
 		if (read_text(good[i]) != 0)
 			fail_msg("refused: %s", good[i]);
 	}
 }
 
-static void refuses_what_is_not(void **state)
+TEST(refuses_what_is_not)
 {
 	static const char *const wrong[] = {
 		"",
@@ -144,7 +143,6 @@ static void refuses_what_is_not(void **state)
 		"\"abcdefgh\037abcdefgh\"",
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		if (read_text(wrong[i]) != REFUSE_PARSE)
 			fail_msg("not refused: %s", wrong[i]);
@@ -153,11 +151,10 @@ static void refuses_what_is_not(void **state)
 	assert_int_equal(read_exact("\"\0\"", 3, &json_default_limits, NULL, NULL), REFUSE_PARSE);
 }
 
-static void says_what_and_where(void **state)
+TEST(says_what_and_where)
 {
 	struct why why;
 
-	(void)state;
 	assert_int_equal(read_exact("[1,x]", 5, &json_default_limits, NULL, &why), REFUSE_PARSE);
 	assert_string_equal(why.text, "unexpected character at byte 3");
 }
@@ -173,9 +170,8 @@ static void check_written(const char *in, const char *want)
 	buf_done(&out);
 }
 
-static void writes_what_it_read(void **state)
+TEST(writes_what_it_read)
 {
-	(void)state;
 	check_written(" [ 1 , 2.50 , 1e2 , 12345678901234567890 ] ",
 		      "[1,2.50,1e2,12345678901234567890]");
 	check_written("{\"b\":1,\"a\":{\"x\":[]},\"c\":null}",
@@ -185,14 +181,13 @@ static void writes_what_it_read(void **state)
 		      "[true,false,null,\"\",[[]],{\"\":0}]");
 }
 
-static void keeps_the_source(void **state)
+TEST(keeps_the_source)
 {
 	const char *text = "{\"id\" : \"\\u0061\", \"n\":-0.10e5, \"o\":{ \"x\" : 1 }}";
 	struct value *root;
 	struct arena a;
 	const struct value *v;
 
-	(void)state;
 	arena_init(&a, BIG);
 	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
 	v = value_find(root, "id");
@@ -208,14 +203,13 @@ static void keeps_the_source(void **state)
 	arena_done(&a);
 }
 
-static void last_of_two_keys_wins(void **state)
+TEST(last_of_two_keys_wins)
 {
 	const char *text = "{\"a\":1,\"a\":2}";
 	struct value *root;
 	struct arena a;
 	int64_t n = 0;
 
-	(void)state;
 	arena_init(&a, BIG);
 	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
 	assert_true(value_int(value_find(root, "a"), &n));
@@ -241,7 +235,7 @@ static int scan_exact(const char *text, size_t len, char id[64], unsigned *ret_n
 	return r;
 }
 
-static void scan_finds_the_last_of_duplicate_members(void **state)
+TEST(scan_finds_the_last_of_duplicate_members)
 {
 	static const struct {
 		const char *text;
@@ -267,7 +261,7 @@ static void scan_finds_the_last_of_duplicate_members(void **state)
 	}
 }
 
-static void scan_refuses_what_the_reader_refuses(void **state)
+TEST(scan_refuses_what_the_reader_refuses)
 {
 	static const char text[] = "{\"id\":\"\\ud83d\\ude00é\",\"a\":[1.5e3,true,{}],\"id\":-0}";
 	char broken[sizeof(text)];
@@ -284,7 +278,7 @@ static void scan_refuses_what_the_reader_refuses(void **state)
 	}
 }
 
-static void source_of_a_text_is_compared_without_escapes(void **state)
+TEST(source_of_a_text_is_compared_without_escapes)
 {
 	assert_true(json_source_is(TEXT("\"initialize\""), "initialize"));
 	assert_true(json_source_is(TEXT("\"initiali\\u007ae\""), "initialize"));
@@ -297,7 +291,7 @@ static void source_of_a_text_is_compared_without_escapes(void **state)
 	assert_false(json_source_is((struct text) {0}, ""));
 }
 
-static void integers_are_never_rounded(void **state)
+TEST(integers_are_never_rounded)
 {
 	static const struct {
 		const char *text;
@@ -314,7 +308,6 @@ static void integers_are_never_rounded(void **state)
 		{"9007199254740993", true, 9007199254740993},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct value *root;
 		struct arena a;
@@ -343,35 +336,32 @@ static int read_nested(unsigned depth, const struct json_limits *limits)
 	return r;
 }
 
-static void depth_is_limited(void **state)
+TEST(depth_is_limited)
 {
-	(void)state;
 	assert_int_equal(read_nested(512, &json_default_limits), 0);
 	assert_int_equal(read_nested(513, &json_default_limits), REFUSE_PARSE);
 	assert_int_equal(read_nested(100000, &json_default_limits), REFUSE_PARSE);
 }
 
-static void values_are_limited(void **state)
+TEST(values_are_limited)
 {
 	const struct json_limits three = {.depth = 8, .values = 3};
 
-	(void)state;
 	assert_int_equal(read_exact("[1,2]", 5, &three, NULL, NULL), 0);
 	assert_int_equal(read_exact("[1,2,3]", 7, &three, NULL, NULL), REFUSE_TOO_LARGE);
 }
 
-static void full_arena_is_a_fault(void **state)
+TEST(full_arena_is_a_fault)
 {
 	struct value *root;
 	struct arena a;
 
-	(void)state;
 	arena_init(&a, 64);
 	assert_int_equal(json_read(&a, "[1,2,3]", 7, &json_default_limits, &root, NULL), -ENOMEM);
 	arena_done(&a);
 }
 
-static void tree_follows_a_copied_message(void **state)
+TEST(tree_follows_a_copied_message)
 {
 	char text[] = "{\"a\":[\"x\",1],\"b\\n\":\"y\\t\"}";
 	struct value *root;
@@ -380,7 +370,6 @@ static void tree_follows_a_copied_message(void **state)
 	struct json j;
 	char *copy;
 
-	(void)state;
 	arena_init(&a, BIG);
 	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
 	copy = arena_copy(&a, text, strlen(text));
@@ -396,12 +385,11 @@ static void tree_follows_a_copied_message(void **state)
 	arena_done(&a);
 }
 
-static void writer_makes_json_of_anything(void **state)
+TEST(writer_makes_json_of_anything)
 {
 	struct buf out;
 	struct json j;
 
-	(void)state;
 	buf_init(&out, BIG);
 	j = json_writer(&out);
 	json_begin_array(&j);
@@ -443,7 +431,7 @@ static void check_packed(struct text packed, const char *want)
 	buf_done(&out);
 }
 
-static void what_is_packed_is_written_without_a_tree(void **state)
+TEST(what_is_packed_is_written_without_a_tree)
 {
 	static const char text[] = "{\"a\":[1,-2.5e3,[],{}],\"b\\n\":{\"c\":null,\"d\":true},"
 				   "\"e\":\"\\u0001\\\"\",\"\":false,\"a\":\"last\"}";
@@ -453,7 +441,6 @@ static void what_is_packed_is_written_without_a_tree(void **state)
 	struct buf packed;
 	struct text t;
 
-	(void)state;
 	arena_init(&a, 1 << 20);
 	buf_init(&packed, 1 << 16);
 	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &v, NULL), 0);
@@ -488,11 +475,10 @@ static void escaped_is(const char *text, const char *expected)
 	buf_done(&out);
 }
 
-static void what_a_page_would_take_for_its_own_is_escaped(void **state)
+TEST(what_a_page_would_take_for_its_own_is_escaped)
 {
 	struct buf out;
 
-	(void)state;
 	escaped_is("[]", "[]");
 	escaped_is("\"<\"", "\"\\u003c\"");
 	escaped_is("\"a<b>&&c\"", "\"a\\u003cb\\u003e\\u0026\\u0026c\"");
@@ -506,42 +492,15 @@ static void what_a_page_would_take_for_its_own_is_escaped(void **state)
 	buf_done(&out);
 }
 
-static void bounded_buffer_refuses_to_grow(void **state)
+TEST(bounded_buffer_refuses_to_grow)
 {
 	struct buf out;
 	struct json j;
 
-	(void)state;
 	buf_init(&out, 8);
 	j = json_writer(&out);
 	json_str(&j, "1234567890");
 	assert_int_equal(out.err, -EMSGSIZE);
 	assert_true(out.len <= 8);
 	buf_done(&out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(accepts_what_is_json),
-		cmocka_unit_test(refuses_what_is_not),
-		cmocka_unit_test(says_what_and_where),
-		cmocka_unit_test(writes_what_it_read),
-		cmocka_unit_test(keeps_the_source),
-		cmocka_unit_test(last_of_two_keys_wins),
-		cmocka_unit_test(scan_finds_the_last_of_duplicate_members),
-		cmocka_unit_test(scan_refuses_what_the_reader_refuses),
-		cmocka_unit_test(source_of_a_text_is_compared_without_escapes),
-		cmocka_unit_test(integers_are_never_rounded),
-		cmocka_unit_test(depth_is_limited),
-		cmocka_unit_test(values_are_limited),
-		cmocka_unit_test(full_arena_is_a_fault),
-		cmocka_unit_test(tree_follows_a_copied_message),
-		cmocka_unit_test(writer_makes_json_of_anything),
-		cmocka_unit_test(what_is_packed_is_written_without_a_tree),
-		cmocka_unit_test(what_a_page_would_take_for_its_own_is_escaped),
-		cmocka_unit_test(bounded_buffer_refuses_to_grow),
-	};
-
-	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

@@ -36,11 +36,10 @@ static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 
 #define READ(rules, text, expected) assert_string_equal(read_as(rules, text), expected)
 
-static void loose_params_that_are_no_object_are_none(void **state)
+TEST(loose_params_that_are_no_object_are_none)
 {
 	static const struct jsonrpc_rules loose = {.flags = JSONRPC_PARAMS_LOOSE};
 
-	(void)state;
 	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":{\"x\":1},\"id\":1}",
 	     "a|{\"x\":1}|1|answered");
 	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":[1],\"id\":1}",
@@ -50,11 +49,10 @@ static void loose_params_that_are_no_object_are_none(void **state)
 	READ(&loose, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":5}", "a|none|none|silent");
 }
 
-static void params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say(void **state)
+TEST(params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say)
 {
 	static const struct jsonrpc_rules rules = {.flags = JSONRPC_PARAMS_ANY | JSONRPC_ANY_CASE};
 
-	(void)state;
 	READ(&rules, "{\"JSONRPC\":\"2.0\",\"Method\":\"a\",\"pArAmS\":[1],\"ID\":1}",
 	     "a|[1]|1|answered");
 	READ(&rules, "{\"jsonrpc\":\"2.0\",\"method\":\"a\",\"params\":null,\"id\":1}",
@@ -67,9 +65,8 @@ static void params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say(vo
 	     "!2 Invalid Request|1|answered");
 }
 
-static void reads_requests_with_ids_of_every_kind(void **state)
+TEST(reads_requests_with_ids_of_every_kind)
 {
-	(void)state;
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":1}", "m|none|1|answered");
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":-1.50e+3}",
 	     "m|none|-1.50e+3|answered");
@@ -90,25 +87,22 @@ static void reads_requests_with_ids_of_every_kind(void **state)
 	     "caf\xc3\xa9|none|5|answered");
 }
 
-static void the_last_of_equal_members_wins(void **state)
+TEST(the_last_of_equal_members_wins)
 {
-	(void)state;
 	READ(&plain,
 	     "{\"jsonrpc\":\"1.0\",\"jsonrpc\":\"2.0\",\"method\":\"a\",\"method\":\"b\","
 	     "\"id\":1,\"id\":2}",
 	     "b|none|2|answered");
 }
 
-static void without_id_it_is_a_notification(void **state)
+TEST(without_id_it_is_a_notification)
 {
-	(void)state;
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "m|none|none|silent");
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"ID\":1}", "m|none|none|silent");
 }
 
-static void refuses_what_is_no_request_with_its_id(void **state)
+TEST(refuses_what_is_no_request_with_its_id)
 {
-	(void)state;
 	READ(&plain, "1", "!2 Invalid Request|none|answered");
 	READ(&plain, "[]", "!2 Invalid Request|none|answered");
 	READ(&plain, "\"method\"", "!2 Invalid Request|none|answered");
@@ -129,9 +123,8 @@ static void refuses_what_is_no_request_with_its_id(void **state)
 	     "!2 Invalid Request|none|answered");
 }
 
-static void refuses_ids_that_are_none(void **state)
+TEST(refuses_ids_that_are_none)
 {
-	(void)state;
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":true}",
 	     "!2 Invalid Request|none|answered");
 	READ(&plain, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{}}",
@@ -140,22 +133,20 @@ static void refuses_ids_that_are_none(void **state)
 	     "!2 Invalid Request|none|answered");
 }
 
-static void any_id_is_echoed_where_the_rules_say(void **state)
+TEST(any_id_is_echoed_where_the_rules_say)
 {
 	static const struct jsonrpc_rules any = {.flags = JSONRPC_ANY_ID};
 
-	(void)state;
 	READ(&any, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":true}", "m|none|true|answered");
 	READ(&any, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":{\"a\": 1}}",
 	     "m|none|{\"a\": 1}|answered");
 	READ(&any, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":[1]}", "m|none|[1]|answered");
 }
 
-static void positional_params_are_refused_where_the_rules_say(void **state)
+TEST(positional_params_are_refused_where_the_rules_say)
 {
 	static const struct jsonrpc_rules named = {.flags = JSONRPC_NO_POSITIONAL};
 
-	(void)state;
 	READ(&named, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":{},\"id\":1}",
 	     "m|{}|1|answered");
 	READ(&named, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"params\":[],\"id\":1}",
@@ -164,31 +155,29 @@ static void positional_params_are_refused_where_the_rules_say(void **state)
 	     "!4 Positional params (array) not supported, use named params (object)|none|silent");
 }
 
-static void a_null_id_is_silent_where_the_rules_say(void **state)
+TEST(a_null_id_is_silent_where_the_rules_say)
 {
 	static const struct jsonrpc_rules quiet = {.flags = JSONRPC_NULL_ID_SILENT};
 
-	(void)state;
 	READ(&quiet, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":null}", "m|none|null|silent");
 	READ(&quiet, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "m|none|none|silent");
 	READ(&quiet, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":0}", "m|none|0|answered");
 	READ(&quiet, "{\"jsonrpc\":\"2.0\",\"id\":null}", "!2 Invalid Request|null|answered");
 }
 
-static void a_missing_id_is_answered_where_the_rules_say(void **state)
+TEST(a_missing_id_is_answered_where_the_rules_say)
 {
 	static const struct jsonrpc_rules loud = {.flags = JSONRPC_NO_SILENCE};
 	static const struct jsonrpc_rules mixed = {.flags = JSONRPC_NO_SILENCE |
 							    JSONRPC_NULL_ID_SILENT};
 
-	(void)state;
 	READ(&loud, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "m|none|none|answered");
 	READ(&loud, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":null}", "m|none|null|answered");
 	READ(&mixed, "{\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "m|none|none|answered");
 	READ(&mixed, "{\"jsonrpc\":\"2.0\",\"method\":\"m\",\"id\":null}", "m|none|null|silent");
 }
 
-static void every_wording_can_be_changed(void **state)
+TEST(every_wording_can_be_changed)
 {
 	static const struct jsonrpc_rules words = {
 		.no_version = "no version",
@@ -198,7 +187,6 @@ static void every_wording_can_be_changed(void **state)
 		.not_object = "no object",
 	};
 
-	(void)state;
 	READ(&words, "3", "!2 no object|none|answered");
 	READ(&words, "{\"id\":{}}", "!2 no version|none|answered");
 	READ(&words, "{\"id\":{},\"jsonrpc\":\"2.0\",\"method\":\"m\"}", "!2 bad id|none|answered");
@@ -215,14 +203,13 @@ static int explain(enum jsonrpc_fault fault, const struct value *v, struct why *
 		      "%d: %.*s", (int)fault, v ? (int)v->raw_len : 4, v ? v->raw : "none");
 }
 
-static void a_dialect_can_word_every_fault_itself(void **state)
+TEST(a_dialect_can_word_every_fault_itself)
 {
 	static const struct jsonrpc_rules own = {
 		.flags = JSONRPC_NO_POSITIONAL | JSONRPC_FAULT_NULL_ID | JSONRPC_NULL_ID_SILENT,
 		.explain = explain,
 	};
 
-	(void)state;
 	READ(&own, "[1]", "!2 0: [1]|none|answered");
 	READ(&own, "{\"id\":7}", "!2 1: none|none|answered");
 	READ(&own, "{\"id\":7,\"jsonrpc\":\"1.0\"}", "!2 1: \"1.0\"|none|answered");
@@ -271,12 +258,11 @@ static void error_is(const struct jsonrpc_rules *rules, struct text id, struct t
 	buf_done(&out);
 }
 
-static void answers_put_the_id_last_or_second(void **state)
+TEST(answers_put_the_id_last_or_second)
 {
 	static const struct jsonrpc_rules second = {.flags = JSONRPC_ID_SECOND};
 	const struct text none = {0};
 
-	(void)state;
 	result_is(&plain, TEXT("\"x\""), "{\"jsonrpc\":\"2.0\",\"result\":{\"a\":1},\"id\":\"x\"}");
 	result_is(&plain, none, "{\"jsonrpc\":\"2.0\",\"result\":{\"a\":1},\"id\":null}");
 	result_is(&second, TEXT("7"), "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"a\":1}}");
@@ -305,37 +291,13 @@ static void request_is(struct text method, struct text params, struct text id, c
 	buf_done(&out);
 }
 
-static void requests_and_notifications_are_written(void **state)
+TEST(requests_and_notifications_are_written)
 {
 	const struct text none = {0};
 
-	(void)state;
 	request_is(TEXT("tick"), none, none, "{\"jsonrpc\":\"2.0\",\"method\":\"tick\"}");
 	request_is(TEXT("t\n"), TEXT("{\"a\":1}"), none,
 		   "{\"jsonrpc\":\"2.0\",\"method\":\"t\\n\",\"params\":{\"a\":1}}");
 	request_is(TEXT("call"), TEXT("[]"), TEXT("3"),
 		   "{\"jsonrpc\":\"2.0\",\"method\":\"call\",\"params\":[],\"id\":3}");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(loose_params_that_are_no_object_are_none),
-		cmocka_unit_test(params_of_any_kind_pass_and_names_in_any_case_where_the_rules_say),
-		cmocka_unit_test(reads_requests_with_ids_of_every_kind),
-		cmocka_unit_test(the_last_of_equal_members_wins),
-		cmocka_unit_test(without_id_it_is_a_notification),
-		cmocka_unit_test(refuses_what_is_no_request_with_its_id),
-		cmocka_unit_test(refuses_ids_that_are_none),
-		cmocka_unit_test(any_id_is_echoed_where_the_rules_say),
-		cmocka_unit_test(positional_params_are_refused_where_the_rules_say),
-		cmocka_unit_test(a_null_id_is_silent_where_the_rules_say),
-		cmocka_unit_test(a_missing_id_is_answered_where_the_rules_say),
-		cmocka_unit_test(every_wording_can_be_changed),
-		cmocka_unit_test(a_dialect_can_word_every_fault_itself),
-		cmocka_unit_test(answers_put_the_id_last_or_second),
-		cmocka_unit_test(requests_and_notifications_are_written),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

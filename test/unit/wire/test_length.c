@@ -5,7 +5,7 @@ static const struct framing_limits limits = {.message = 8};
 
 #define BYTES(literal) .in = (literal), .len = sizeof(literal) - 1
 
-static void frames_come_out_whole(void **state)
+TEST(frames_come_out_whole)
 {
 	static const struct vector vectors[] = {
 		{BYTES("\0\0\0\2{}"), .out = "<{}>\n"},
@@ -16,7 +16,7 @@ static void frames_come_out_whole(void **state)
 	VECTORS_CHECK(&framing_length, &limits, vectors);
 }
 
-static void limit_is_exact_and_judged_from_the_header_alone(void **state)
+TEST(limit_is_exact_and_judged_from_the_header_alone)
 {
 	static const struct vector vectors[] = {
 		{BYTES("\0\0\0\10"
@@ -33,7 +33,7 @@ static void limit_is_exact_and_judged_from_the_header_alone(void **state)
 	VECTORS_CHECK(&framing_length, &limits, vectors);
 }
 
-static void half_a_frame_at_eof_is_nothing(void **state)
+TEST(half_a_frame_at_eof_is_nothing)
 {
 	static const struct vector vectors[] = {
 		{BYTES("\0\0\0"), .eof = true, .out = ""},
@@ -43,7 +43,7 @@ static void half_a_frame_at_eof_is_nothing(void **state)
 	VECTORS_CHECK(&framing_length, &limits, vectors);
 }
 
-static void in_message_between_first_and_last_byte(void **state)
+TEST(in_message_between_first_and_last_byte)
 {
 	struct feed f;
 
@@ -58,7 +58,7 @@ static void in_message_between_first_and_last_byte(void **state)
 	feed_done(&f);
 }
 
-static void wrap_puts_the_length_in_front(void **state)
+TEST(wrap_puts_the_length_in_front)
 {
 	static char payload[0x10203];
 	struct buf out;
@@ -75,7 +75,7 @@ static void wrap_puts_the_length_in_front(void **state)
 	buf_done(&out);
 }
 
-static void wrap_beyond_the_buffer_adds_nothing(void **state)
+TEST(wrap_beyond_the_buffer_adds_nothing)
 {
 	struct buf out;
 
@@ -84,18 +84,4 @@ static void wrap_beyond_the_buffer_adds_nothing(void **state)
 	assert_int_equal(out.len, 0);
 	assert_int_not_equal(out.err, 0);
 	buf_done(&out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(frames_come_out_whole),
-		cmocka_unit_test(limit_is_exact_and_judged_from_the_header_alone),
-		cmocka_unit_test(half_a_frame_at_eof_is_nothing),
-		cmocka_unit_test(in_message_between_first_and_last_byte),
-		cmocka_unit_test(wrap_puts_the_length_in_front),
-		cmocka_unit_test(wrap_beyond_the_buffer_adds_nothing),
-	};
-
-	return cmocka_run_group_tests_name("length", tests, NULL, NULL);
 }

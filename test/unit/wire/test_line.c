@@ -3,7 +3,7 @@
 
 static const struct framing_limits limits = {.message = 8};
 
-static void lines_come_out_whole(void **state)
+TEST(lines_come_out_whole)
 {
 	static const struct vector vectors[] = {
 		{"{}\n", .out = "<{}>\n"},
@@ -18,7 +18,7 @@ static void lines_come_out_whole(void **state)
 	VECTORS_CHECK(&framing_line, &limits, vectors);
 }
 
-static void blank_lines_are_skipped(void **state)
+TEST(blank_lines_are_skipped)
 {
 	static const struct vector vectors[] = {
 		{"\n\r\n \t\r\n\n", .out = ""},
@@ -29,7 +29,7 @@ static void blank_lines_are_skipped(void **state)
 	VECTORS_CHECK(&framing_line, &limits, vectors);
 }
 
-static void last_line_counts_only_at_eof(void **state)
+TEST(last_line_counts_only_at_eof)
 {
 	static const struct vector vectors[] = {
 		{"1\n2", .out = "<1>\n"},
@@ -41,7 +41,7 @@ static void last_line_counts_only_at_eof(void **state)
 	VECTORS_CHECK(&framing_line, &limits, vectors);
 }
 
-static void limit_is_exact(void **state)
+TEST(limit_is_exact)
 {
 	static const struct vector vectors[] = {
 		{"12345678\n", .out = "<12345678>\n"},
@@ -58,7 +58,7 @@ static void limit_is_exact(void **state)
 	VECTORS_CHECK(&framing_line, &limits, vectors);
 }
 
-static void nul_does_not_end_a_line(void **state)
+TEST(nul_does_not_end_a_line)
 {
 	struct feed f;
 
@@ -69,7 +69,7 @@ static void nul_does_not_end_a_line(void **state)
 	feed_done(&f);
 }
 
-static void in_message_between_first_byte_and_newline(void **state)
+TEST(in_message_between_first_byte_and_newline)
 {
 	struct feed f;
 
@@ -86,7 +86,7 @@ static void in_message_between_first_byte_and_newline(void **state)
 	feed_done(&f);
 }
 
-static void wrap_adds_a_newline(void **state)
+TEST(wrap_adds_a_newline)
 {
 	struct buf out;
 
@@ -98,7 +98,7 @@ static void wrap_adds_a_newline(void **state)
 	buf_done(&out);
 }
 
-static void wrap_beyond_the_buffer_adds_nothing(void **state)
+TEST(wrap_beyond_the_buffer_adds_nothing)
 {
 	struct buf out;
 
@@ -107,20 +107,4 @@ static void wrap_beyond_the_buffer_adds_nothing(void **state)
 	assert_int_equal(out.len, 0);
 	assert_int_not_equal(out.err, 0);
 	buf_done(&out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(lines_come_out_whole),
-		cmocka_unit_test(blank_lines_are_skipped),
-		cmocka_unit_test(last_line_counts_only_at_eof),
-		cmocka_unit_test(limit_is_exact),
-		cmocka_unit_test(nul_does_not_end_a_line),
-		cmocka_unit_test(in_message_between_first_byte_and_newline),
-		cmocka_unit_test(wrap_adds_a_newline),
-		cmocka_unit_test(wrap_beyond_the_buffer_adds_nothing),
-	};
-
-	return cmocka_run_group_tests_name("line", tests, NULL, NULL);
 }

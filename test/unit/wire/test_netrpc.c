@@ -9,17 +9,17 @@ static struct gob_vectors vectors;
 
 static int read_vectors(void **state)
 {
-	(void)state;
 	gob_vectors_read(&vectors);
 	return 0;
 }
 
 static int drop_vectors(void **state)
 {
-	(void)state;
 	gob_vectors_done(&vectors);
 	return 0;
 }
+
+GROUP_FIXTURE(read_vectors, drop_vectors);
 
 static struct text vector_bytes(const char *name)
 {
@@ -89,9 +89,8 @@ static void read_cut(const struct value *vector, struct text bytes, size_t cut,
 	arena_done(&a);
 }
 
-static void every_message_is_read_at_every_cut(void **state)
+TEST(every_message_is_read_at_every_cut)
 {
-	(void)state;
 	value_each (vector, vectors.list) {
 		struct text direction = value_text(value_find(vector, "direction"));
 		struct text bytes = gob_vector_bytes(&vectors, vector, "hex");
@@ -115,9 +114,8 @@ static void says(struct text bytes, const char *want)
 	gob_feed_done(&f);
 }
 
-static void header_that_is_none_ends_the_stream(void **state)
+TEST(header_that_is_none_ends_the_stream)
 {
-	(void)state;
 	says(vector_bytes("neg.truncated-typedef"), "broken 1 unexpected EOF\n");
 	says(vector_bytes("neg.undefined-typeid"),
 	     "broken 1 gob: unknown type id or corrupted data\n");
@@ -133,23 +131,21 @@ static void header_that_is_none_ends_the_stream(void **state)
 	     "non-struct\n");
 }
 
-static void stream_that_ends_before_the_body_is_broken(void **state)
+TEST(stream_that_ends_before_the_body_is_broken)
 {
 	struct text bytes = vector_bytes("req.Stats.Agent");
 
-	(void)state;
 	says((struct text) {bytes.data, 48 + 17}, "broken 1 unexpected EOF\n");
 	says(bytes, "Agent.Stats 0 : {}  = struct { }\n");
 }
 
 /* A request whose body is refused, and behind it one that is well. */
-static void stream_goes_on_behind_a_body_that_is_refused(void **state)
+TEST(stream_goes_on_behind_a_body_that_is_refused)
 {
 	struct netrpc_writer w;
 	struct gob_encoder *e;
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 1000);
 	netrpc_writer_init(&w, 1000);
 	e = netrpc_call(&w, &out, TEXT("A.B"), 1, &gob_shape_int);
@@ -245,12 +241,11 @@ static void both_ways_say_the_same(struct text bytes)
 	twin_done(&slow);
 }
 
-static void headers_are_read_alike_the_short_way_and_the_long(void **state)
+TEST(headers_are_read_alike_the_short_way_and_the_long)
 {
 	struct text bytes = vector_bytes("session.req.five-calls");
 	char *copy = malloc(bytes.len);
 
-	(void)state;
 	assert_non_null(copy);
 	for (size_t i = 0; i < bytes.len; i++) {
 		for (unsigned bit = 0; bit < 8; bit += 3) {
@@ -263,9 +258,8 @@ static void headers_are_read_alike_the_short_way_and_the_long(void **state)
 	free(copy);
 }
 
-static void arguments_are_fitted(void **state)
+TEST(arguments_are_fitted)
 {
-	(void)state;
 	fit_is("req.Stats.Agent", &gob_shape_empty_struct, "fits");
 	fit_is("req.Chat.toolresult-slice", &chat_args, "fits");
 	fit_is("robust.MemorySearch.limit-string", &search_args,
@@ -274,12 +268,11 @@ static void arguments_are_fitted(void **state)
 	       "gob: type mismatch in decoder: want struct type struct {}; got non-struct");
 }
 
-static void names_are_split_at_the_last_dot(void **state)
+TEST(names_are_split_at_the_last_dot)
 {
 	struct text service, name;
 	struct why why;
 
-	(void)state;
 	assert_int_equal(netrpc_split(TEXT("a.B.C"), &service, &name, &why), 0);
 	assert_true(text_is(service, "a.B") && text_is(name, "C"));
 	assert_int_equal(netrpc_split(TEXT("Chat"), &service, &name, &why), REFUSE_METHOD);
@@ -321,7 +314,7 @@ static void put(struct gob_encoder *e, const struct gob_shape *shape, const char
 	assert_int_equal(gob_put(e, shape, tree_of(json), &why), 0);
 }
 
-static void answers_are_go_s_own_bytes(void **state)
+TEST(answers_are_go_s_own_bytes)
 {
 	static const struct {
 		const char *vector;
@@ -347,7 +340,6 @@ static void answers_are_go_s_own_bytes(void **state)
 		 "successfully\",\"EventID\":12,\"Status\":\"pending\"}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct netrpc_writer w;
 		struct buf out;
@@ -363,7 +355,7 @@ static void answers_are_go_s_own_bytes(void **state)
 	}
 }
 
-static void errors_are_go_s_own_bytes(void **state)
+TEST(errors_are_go_s_own_bytes)
 {
 	static const struct {
 		const char *vector;
@@ -376,7 +368,6 @@ static void errors_are_go_s_own_bytes(void **state)
 		{"resp.error.method", "Agent.Nope", "rpc: can't find method Agent.Nope"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct netrpc_writer w;
 		struct buf out;
@@ -392,7 +383,7 @@ static void errors_are_go_s_own_bytes(void **state)
 	}
 }
 
-static void requests_are_go_s_own_bytes(void **state)
+TEST(requests_are_go_s_own_bytes)
 {
 	static const struct {
 		const char *vector;
@@ -414,7 +405,6 @@ static void requests_are_go_s_own_bytes(void **state)
 		{"req.MemorySearch.empty", "Agent.MemorySearch", &search_args, "{}"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct netrpc_writer w;
 		struct buf out;
@@ -430,13 +420,12 @@ static void requests_are_go_s_own_bytes(void **state)
 	}
 }
 
-static void answer_that_fails_leaves_the_stream_whole(void **state)
+TEST(answer_that_fails_leaves_the_stream_whole)
 {
 	struct netrpc_writer w;
 	struct gob_encoder *e;
 	struct buf out;
 
-	(void)state;
 	buf_init(&out, 10000);
 	netrpc_writer_init(&w, 100);
 	e = netrpc_answer(&w, &out, TEXT("Agent.Stats"), 0, &stats_reply);
@@ -454,23 +443,4 @@ static void answer_that_fails_leaves_the_stream_whole(void **state)
 	written_is(&out, "resp.Stats.one");
 	netrpc_writer_done(&w);
 	buf_done(&out);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_message_is_read_at_every_cut),
-		cmocka_unit_test(header_that_is_none_ends_the_stream),
-		cmocka_unit_test(stream_that_ends_before_the_body_is_broken),
-		cmocka_unit_test(stream_goes_on_behind_a_body_that_is_refused),
-		cmocka_unit_test(headers_are_read_alike_the_short_way_and_the_long),
-		cmocka_unit_test(arguments_are_fitted),
-		cmocka_unit_test(names_are_split_at_the_last_dot),
-		cmocka_unit_test(answers_are_go_s_own_bytes),
-		cmocka_unit_test(errors_are_go_s_own_bytes),
-		cmocka_unit_test(requests_are_go_s_own_bytes),
-		cmocka_unit_test(answer_that_fails_leaves_the_stream_whole),
-	};
-
-	return cmocka_run_group_tests(tests, read_vectors, drop_vectors);
 }

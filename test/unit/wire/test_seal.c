@@ -12,17 +12,17 @@ static struct arena a;
 
 static int set_up(void **state)
 {
-	(void)state;
 	arena_init(&a, 1 << 20);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
-	(void)state;
 	arena_done(&a);
 	return 0;
 }
+
+FIXTURE(set_up, tear_down);
 
 static struct text seal(struct text what, struct text about)
 {
@@ -36,13 +36,12 @@ static struct text seal(struct text what, struct text about)
 	return kept;
 }
 
-static void what_is_sealed_comes_back(void **state)
+TEST(what_is_sealed_comes_back)
 {
 	const struct text whats[] = {TEXT(""), TEXT("a"), TEXT("ab"), TEXT("abc"),
 				     TEXT("\0\xff.=")};
 	struct text got;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(whats) / sizeof(whats[0]); i++) {
 		struct text sealed = seal(whats[i], TEXT("for"));
 
@@ -56,13 +55,12 @@ static void what_is_sealed_comes_back(void **state)
 	}
 }
 
-static void nothing_else_is_opened(void **state)
+TEST(nothing_else_is_opened)
 {
 	struct text sealed = seal(TEXT("what"), TEXT("for"));
 	char copy[200];
 	struct text got;
 
-	(void)state;
 	assert_int_equal(seal_open(&a, other_key, sealed, TEXT("for"), &got), -EBADMSG);
 	assert_int_equal(seal_open(&a, key, sealed, TEXT("form"), &got), -EBADMSG);
 	assert_int_equal(seal_open(&a, key, sealed, TEXT(""), &got), -EBADMSG);
@@ -81,18 +79,17 @@ static void nothing_else_is_opened(void **state)
 	}
 }
 
-static void parts_do_not_run_into_each_other(void **state)
+TEST(parts_do_not_run_into_each_other)
 {
 	struct text sealed = seal(TEXT("ab"), TEXT("c"));
 	struct text got;
 
-	(void)state;
 	assert_int_equal(seal_open(&a, key, sealed, TEXT("bc"), &got), -EBADMSG);
 	assert_int_equal(seal_open(&a, key, seal(TEXT("a"), TEXT("bc")), TEXT("c"), &got),
 			 -EBADMSG);
 }
 
-static void base64_has_one_reading(void **state)
+TEST(base64_has_one_reading)
 {
 	static const struct {
 		const char *text;
@@ -115,7 +112,6 @@ static void base64_has_one_reading(void **state)
 	};
 	struct text got;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		int r = base64_read(&a, text_of(cases[i].text), &got);
 
@@ -123,17 +119,4 @@ static void base64_has_one_reading(void **state)
 		if (r == 0)
 			assert_true(text_is(got, cases[i].bytes));
 	}
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_sealed_comes_back),
-		TEST(nothing_else_is_opened),
-		TEST(parts_do_not_run_into_each_other),
-		TEST(base64_has_one_reading),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

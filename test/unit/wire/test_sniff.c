@@ -1,10 +1,6 @@
 /* Recognising a protocol by its first bytes; never later than SNIFF_MAX. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+
+#include "check.h"
 
 #include "wire/framing.h"
 
@@ -56,7 +52,7 @@ static void check_all(const struct sniff_vector *v, size_t n)
 
 #define CHECK_ALL(vectors) check_all(vectors, sizeof(vectors) / sizeof((vectors)[0]))
 
-static void json_and_garbage_are_lines(void **state)
+TEST(json_and_garbage_are_lines)
 {
 	static const struct sniff_vector vectors[] = {
 		V("{}", SNIFF_LINE),
@@ -81,7 +77,7 @@ static void json_and_garbage_are_lines(void **state)
 	CHECK_ALL(vectors);
 }
 
-static void methods_in_capitals_are_http(void **state)
+TEST(methods_in_capitals_are_http)
 {
 	static const struct sniff_vector vectors[] = {
 		V("GET / HTTP/1.1\r\n", SNIFF_HTTP),     V("POST /rpc HTTP/1.1\r\n", SNIFF_HTTP),
@@ -92,7 +88,7 @@ static void methods_in_capitals_are_http(void **state)
 	CHECK_ALL(vectors);
 }
 
-static void bytes_that_start_no_text_are_lengths(void **state)
+TEST(bytes_that_start_no_text_are_lengths)
 {
 	static const struct sniff_vector vectors[] = {
 		V("\0\0\0\2{}", SNIFF_LENGTH),       V("\0\0\0\0", SNIFF_LENGTH),
@@ -107,7 +103,7 @@ static void bytes_that_start_no_text_are_lengths(void **state)
 	CHECK_ALL(vectors);
 }
 
-static void type_definitions_are_gob(void **state)
+TEST(type_definitions_are_gob)
 {
 	static const struct sniff_vector vectors[] = {
 		/* net/rpc's Request, by Go up to 1.22 and since 1.23 */
@@ -126,7 +122,7 @@ static void type_definitions_are_gob(void **state)
 	CHECK_ALL(vectors);
 }
 
-static void what_only_resembles_gob_is_not(void **state)
+TEST(what_only_resembles_gob_is_not)
 {
 	static const struct sniff_vector vectors[] = {
 		V("\x2f\xff\x82\x03\x01", SNIFF_LENGTH), /* no definition: an even id */
@@ -140,7 +136,7 @@ static void what_only_resembles_gob_is_not(void **state)
 	CHECK_ALL(vectors);
 }
 
-static void nothing_decides_only_at_eof(void **state)
+TEST(nothing_decides_only_at_eof)
 {
 	assert_int_equal(sniff("", 0, false, MAX_MESSAGE), SNIFF_MORE);
 	assert_int_equal(sniff(NULL, 0, true, MAX_MESSAGE), SNIFF_LINE);
@@ -149,18 +145,4 @@ static void nothing_decides_only_at_eof(void **state)
 	assert_int_equal(sniff("POST", 4, false, MAX_MESSAGE), SNIFF_MORE);
 	assert_int_equal(sniff("POST", 4, true, MAX_MESSAGE), SNIFF_LINE);
 	assert_int_equal(sniff("\x2f\xff", 2, false, MAX_MESSAGE), SNIFF_MORE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(json_and_garbage_are_lines),
-		cmocka_unit_test(methods_in_capitals_are_http),
-		cmocka_unit_test(bytes_that_start_no_text_are_lengths),
-		cmocka_unit_test(type_definitions_are_gob),
-		cmocka_unit_test(what_only_resembles_gob_is_not),
-		cmocka_unit_test(nothing_decides_only_at_eof),
-	};
-
-	return cmocka_run_group_tests_name("sniff", tests, NULL, NULL);
 }

@@ -52,16 +52,14 @@ static void check(const char *in, size_t len, size_t max, const unsigned char *s
 	sse_feed_done(&f);
 }
 
-static void events_come_out_whole(void **state)
+TEST(events_come_out_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
 		check(vectors[i].in, strlen(vectors[i].in), SSE_MAX, NULL, 0, vectors[i].out);
 }
 
-static void events_come_out_the_same_cut_at_every_place(void **state)
+TEST(events_come_out_the_same_cut_at_every_place)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
 		const struct vector *v = &vectors[i];
 		size_t len = strlen(v->in);
@@ -75,12 +73,11 @@ static void events_come_out_the_same_cut_at_every_place(void **state)
 	}
 }
 
-static void bytes_of_any_value_are_kept(void **state)
+TEST(bytes_of_any_value_are_kept)
 {
 	const char in[] = "data: a\0b\xff\n\n";
 	struct sse_feed f;
 
-	(void)state;
 	sse_feed_init(&f, SSE_MAX);
 	sse_feed_all(&f, in, sizeof(in) - 1, NULL, 0);
 	assert_int_equal(f.out.len, 7);
@@ -88,11 +85,10 @@ static void bytes_of_any_value_are_kept(void **state)
 	sse_feed_done(&f);
 }
 
-static void the_limit_is_exact(void **state)
+TEST(the_limit_is_exact)
 {
 	static const unsigned char one[] = {0};
 
-	(void)state;
 	for (size_t n = 0; n < 2; n++) {
 		check("data: 456789\n\n", 14, 12, one, n, "<|456789>");
 		check("data: 4567890\n\n", 15, 12, one, n, "! a line longer than 12 bytes");
@@ -104,12 +100,11 @@ static void the_limit_is_exact(void **state)
 	}
 }
 
-static void a_refused_stream_stays_refused(void **state)
+TEST(a_refused_stream_stays_refused)
 {
 	struct why why = {.code = 0};
 	struct sse s;
 
-	(void)state;
 	sse_init(&s, 4);
 	assert_int_equal(sse_push(&s, "12345", 5, sse_feed_note, NULL, &why), REFUSE_TOO_LARGE);
 	why.text[0] = '\0';
@@ -118,7 +113,7 @@ static void a_refused_stream_stays_refused(void **state)
 	sse_done(&s);
 }
 
-static void a_line_without_end_is_refused(void **state)
+TEST(a_line_without_end_is_refused)
 {
 	static char part[65536];
 	struct why why;
@@ -126,7 +121,6 @@ static void a_line_without_end_is_refused(void **state)
 	size_t sent = 0;
 	int r = 0;
 
-	(void)state;
 	memset(part, 'x', sizeof(part));
 	sse_init(&s, SSE_MAX);
 	while (r == 0 && sent < 10 << 20) {
@@ -140,13 +134,12 @@ static void a_line_without_end_is_refused(void **state)
 	sse_done(&s);
 }
 
-static void a_large_event_leaves_no_buffer_behind(void **state)
+TEST(a_large_event_leaves_no_buffer_behind)
 {
 	static char line[100002] = "data:";
 	struct buf out;
 	struct sse s;
 
-	(void)state;
 	memset(line + 5, 'x', sizeof(line) - 7);
 	line[sizeof(line) - 2] = '\n';
 	line[sizeof(line) - 1] = '\n';
@@ -171,12 +164,11 @@ static int stop_at_first(void *arg, const struct sse_event *e)
 	return -ECANCELED;
 }
 
-static void the_reader_may_stop(void **state)
+TEST(the_reader_may_stop)
 {
 	unsigned n = 0;
 	struct sse s;
 
-	(void)state;
 	sse_init(&s, SSE_MAX);
 	assert_int_equal(sse_push(&s, "data: a\n\ndata: b\n\n", 18, stop_at_first, &n, NULL),
 			 -ECANCELED);
@@ -184,13 +176,12 @@ static void the_reader_may_stop(void **state)
 	sse_done(&s);
 }
 
-static void a_name_of_any_length_does_no_harm(void **state)
+TEST(a_name_of_any_length_does_no_harm)
 {
 	static char in[400] = "event:";
 	char out[128];
 	struct sse_feed f;
 
-	(void)state;
 	memset(in + 6, 'n', 300);
 	strcpy(in + 306, "\ndata: x\n\n");
 	memset(out, 'n', sizeof(out));
@@ -201,21 +192,4 @@ static void a_name_of_any_length_does_no_harm(void **state)
 	buf_add_char(&f.out, '\0');
 	assert_string_equal(f.out.data, out);
 	sse_feed_done(&f);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(events_come_out_whole),
-		cmocka_unit_test(events_come_out_the_same_cut_at_every_place),
-		cmocka_unit_test(bytes_of_any_value_are_kept),
-		cmocka_unit_test(the_limit_is_exact),
-		cmocka_unit_test(a_refused_stream_stays_refused),
-		cmocka_unit_test(a_line_without_end_is_refused),
-		cmocka_unit_test(a_large_event_leaves_no_buffer_behind),
-		cmocka_unit_test(the_reader_may_stop),
-		cmocka_unit_test(a_name_of_any_length_does_no_harm),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

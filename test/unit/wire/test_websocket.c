@@ -126,9 +126,8 @@ static void check(const char *in, size_t len, const unsigned char *sizes, size_t
 	websocket_feed_done(&f);
 }
 
-static void messages_come_out_whole(void **state)
+TEST(messages_come_out_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < N_VECTORS; i++) {
 		struct buf b;
 
@@ -138,9 +137,8 @@ static void messages_come_out_whole(void **state)
 	}
 }
 
-static void messages_come_out_the_same_cut_at_every_place(void **state)
+TEST(messages_come_out_the_same_cut_at_every_place)
 {
-	(void)state;
 	for (size_t i = 0; i < N_VECTORS; i++) {
 		struct buf b;
 
@@ -174,11 +172,10 @@ static void push_frame(struct websocket_feed *f, const struct frame *frame)
 	buf_done(&b);
 }
 
-static void a_ping_is_answered_with_what_it_brought(void **state)
+TEST(a_ping_is_answered_with_what_it_brought)
 {
 	struct websocket_feed f;
 
-	(void)state;
 	websocket_feed_init(&f, LIMIT);
 	push_frame(&f, &(struct frame)FRAME(0x89, "are you there"));
 	expect_reply(&f,
@@ -190,12 +187,11 @@ static void a_ping_is_answered_with_what_it_brought(void **state)
 	websocket_feed_done(&f);
 }
 
-static void of_a_flood_of_pings_the_last_is_answered(void **state)
+TEST(of_a_flood_of_pings_the_last_is_answered)
 {
 	struct websocket_feed f;
 	struct buf b;
 
-	(void)state;
 	websocket_feed_init(&f, LIMIT);
 	buf_init(&b, 1 << 20);
 	for (int i = 0; i < 10000; i++)
@@ -207,11 +203,10 @@ static void of_a_flood_of_pings_the_last_is_answered(void **state)
 	websocket_feed_done(&f);
 }
 
-static void a_close_is_answered_with_its_code(void **state)
+TEST(a_close_is_answered_with_its_code)
 {
 	struct websocket_feed f;
 
-	(void)state;
 	websocket_feed_init(&f, LIMIT);
 	push_frame(&f, &(struct frame)FRAME(0x88, "\x0f\xa0why"));
 	expect_reply(&f, "\x88\x02\x0f\xa0", 4);
@@ -226,13 +221,12 @@ static void a_close_is_answered_with_its_code(void **state)
 	websocket_feed_done(&f);
 }
 
-static void a_long_frame_is_refused_before_it_has_come(void **state)
+TEST(a_long_frame_is_refused_before_it_has_come)
 {
 	/* 2^62 bytes are announced, one comes */
 	static const char in[] = "\x82\xff\x40\0\0\0\0\0\0\0mask!";
 	struct websocket_feed f;
 
-	(void)state;
 	websocket_feed_init(&f, LIMIT);
 	websocket_feed_push(&f, in, sizeof(in) - 1);
 	assert_true(f.over);
@@ -242,7 +236,7 @@ static void a_long_frame_is_refused_before_it_has_come(void **state)
 }
 
 /* Its length tells; neither its mask nor a byte of it must have come. */
-static void a_long_frame_is_refused_by_its_head(void **state)
+TEST(a_long_frame_is_refused_by_its_head)
 {
 	static const struct {
 		const char *in;
@@ -256,7 +250,6 @@ static void a_long_frame_is_refused_by_its_head(void **state)
 		{"\x81\x7e\0\xc8", 4, WEBSOCKET_PROTOCOL},                 /* unmasked */
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
 		struct websocket_feed f;
 
@@ -267,22 +260,20 @@ static void a_long_frame_is_refused_by_its_head(void **state)
 	}
 }
 
-static void lengths_in_more_bytes_than_needed_are_refused(void **state)
+TEST(lengths_in_more_bytes_than_needed_are_refused)
 {
 	static const char *const in[] = {"\x81\xfe\0\x01mask!", "\x81\xff\0\0\0\0\0\0\0\x01mask!",
 					 "\x81\xff\x80\0\0\0\0\0\0\0mask!"};
 	static const size_t len[] = {9, 15, 15};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++)
 		check(in[i], len[i], NULL, 0, "! 1002");
 }
 
-static void a_message_of_many_small_frames_costs_its_bytes(void **state)
+TEST(a_message_of_many_small_frames_costs_its_bytes)
 {
 	struct websocket_feed f;
 
-	(void)state;
 	websocket_feed_init(&f, 100000);
 	push_frame(&f, &(struct frame)FRAME(0x01, "a"));
 	for (int i = 1; i < 100000; i++) {
@@ -299,13 +290,12 @@ static void a_message_of_many_small_frames_costs_its_bytes(void **state)
 
 /* ---- what we send ---- */
 
-static void what_we_send_is_one_bare_frame(void **state)
+TEST(what_we_send_is_one_bare_frame)
 {
 	struct websocket *w;
 	struct buf out;
 	char *large = calloc(1, 70000);
 
-	(void)state;
 	assert_non_null(large);
 	assert_int_equal(websocket_new(LIMIT, &w), 0);
 	buf_init(&out, 1 << 20);
@@ -329,12 +319,11 @@ static void what_we_send_is_one_bare_frame(void **state)
 	free(large);
 }
 
-static void what_does_not_fit_leaves_no_half_frame(void **state)
+TEST(what_does_not_fit_leaves_no_half_frame)
 {
 	struct websocket *w;
 	struct buf out;
 
-	(void)state;
 	assert_int_equal(websocket_new(LIMIT, &w), 0);
 	buf_init(&out, 20);
 	assert_int_equal(websocket_write(w, &out, true, TEXT("more than twenty bytes")), -EMSGSIZE);
@@ -346,11 +335,10 @@ static void what_does_not_fit_leaves_no_half_frame(void **state)
 	websocket_free(w);
 }
 
-static void after_our_close_nothing_follows(void **state)
+TEST(after_our_close_nothing_follows)
 {
 	struct websocket_feed f;
 
-	(void)state;
 	websocket_feed_init(&f, LIMIT);
 	assert_int_equal(
 		websocket_write_close(f.w, &f.reply, WEBSOCKET_GOING_AWAY, "the daemon stops"), 0);
@@ -363,12 +351,11 @@ static void after_our_close_nothing_follows(void **state)
 	websocket_feed_done(&f);
 }
 
-static void a_long_reason_is_cut_at_a_character(void **state)
+TEST(a_long_reason_is_cut_at_a_character)
 {
 	struct websocket_feed f;
 	char reason[200];
 
-	(void)state;
 	memset(reason, 'a', 122);
 	strcpy(reason + 122, "\xc3\xa9 and more");
 	websocket_feed_init(&f, LIMIT);
@@ -393,16 +380,15 @@ static int accept_with(const char *version, const char *key, const char *key2, c
 	return websocket_accept(&r, ret, &why);
 }
 
-static void the_key_of_the_rfc_is_accepted_as_there(void **state)
+TEST(the_key_of_the_rfc_is_accepted_as_there)
 {
 	char accept[WEBSOCKET_ACCEPT_LEN + 1];
 
-	(void)state;
 	assert_int_equal(accept_with("13", "dGhlIHNhbXBsZSBub25jZQ==", NULL, accept), 0);
 	assert_string_equal(accept, "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 }
 
-static void other_versions_and_keys_are_refused(void **state)
+TEST(other_versions_and_keys_are_refused)
 {
 	static const char *const keys[] = {"",
 					   "dGhlIHNhbXBsZSBub25jZQ",
@@ -412,7 +398,6 @@ static void other_versions_and_keys_are_refused(void **state)
 					   "dGhlIHNhb$BsZSBub25jZQ=="};
 	char accept[WEBSOCKET_ACCEPT_LEN + 1];
 
-	(void)state;
 	assert_int_equal(accept_with("8", "dGhlIHNhbXBsZSBub25jZQ==", NULL, accept), REFUSE_METHOD);
 	assert_int_equal(accept_with("", "dGhlIHNhbXBsZSBub25jZQ==", NULL, accept), REFUSE_METHOD);
 	assert_int_equal(
@@ -420,27 +405,4 @@ static void other_versions_and_keys_are_refused(void **state)
 		REFUSE_REQUEST);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		assert_int_equal(accept_with("13", keys[i], NULL, accept), REFUSE_REQUEST);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(messages_come_out_whole),
-		cmocka_unit_test(messages_come_out_the_same_cut_at_every_place),
-		cmocka_unit_test(a_ping_is_answered_with_what_it_brought),
-		cmocka_unit_test(of_a_flood_of_pings_the_last_is_answered),
-		cmocka_unit_test(a_close_is_answered_with_its_code),
-		cmocka_unit_test(a_long_frame_is_refused_before_it_has_come),
-		cmocka_unit_test(a_long_frame_is_refused_by_its_head),
-		cmocka_unit_test(lengths_in_more_bytes_than_needed_are_refused),
-		cmocka_unit_test(a_message_of_many_small_frames_costs_its_bytes),
-		cmocka_unit_test(what_we_send_is_one_bare_frame),
-		cmocka_unit_test(what_does_not_fit_leaves_no_half_frame),
-		cmocka_unit_test(after_our_close_nothing_follows),
-		cmocka_unit_test(a_long_reason_is_cut_at_a_character),
-		cmocka_unit_test(the_key_of_the_rfc_is_accepted_as_there),
-		cmocka_unit_test(other_versions_and_keys_are_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }
