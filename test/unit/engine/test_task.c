@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/pack.h"
 #include "base/object_builder.h"
+#include "children.h"
 #include "io/process/child.h"
 #include "io/process/supervisor.h"
 
@@ -235,7 +236,7 @@ TEST(cancelled_leaves_nobody)
 	assert_null(task.error.data);
 	assert_int_equal(cancel(w, told.id).result, REFUSE_CONFLICT);
 	assert_int_equal(cancel(w, "task-4444").result, REFUSE_NOT_FOUND);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 TEST(cancelled_leaves_nobody_whatever_mark_a_client_gives)
@@ -262,7 +263,7 @@ TEST(cancelled_leaves_nobody_whatever_mark_a_client_gives)
 	assert_true(tree_signal(said, false, 0) >= 2);
 	assert_int_equal(cancel(w, told.id).result, 0);
 	wait_for(w, told.id, TASK_CANCELLED);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 TEST(exits_well_although_cancelled)
@@ -1157,5 +1158,5 @@ TEST(the_next_start_ends_whoever_carries_our_mark)
 	stage_until(&w->stage, ours.exited);
 	supervised_free(ours.program);
 	supervised_free(others.program);
-	stage_until(&w->stage, tree_signal_below(0) == 0);
+	stage_until(&w->stage, n_below() == 0);
 }

@@ -552,7 +552,7 @@ TEST(guard_is_none_of_our_programs)
 	start_guard_and_family(f);
 	pid = guard_pid(f->guard);
 	assert_int_equal(n_alive(f), N_BEATS);
-	assert_int_equal(tree_signal_below(0), N_BEATS);
+	assert_int_equal(n_below(), N_BEATS);
 	assert_int_equal(getsid(pid), pid);
 	assert_int_equal(getpgid(pid), pid);
 	for (unsigned i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)

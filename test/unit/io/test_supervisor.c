@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "io/process/inner.h"
+#include "children.h"
 #include "io/process/child.h"
 #include "io/process/tree.h"
 #include "io/process/supervisor.h"
@@ -173,7 +174,7 @@ static void wait_exit(struct world *w)
 
 static void nobody_is_left(struct world *w)
 {
-	stage_until(&w->stage, tree_signal_below(0) == 0);
+	stage_until(&w->stage, n_below() == 0);
 }
 
 /* ---- how it starts ---- */
@@ -289,7 +290,7 @@ TEST(ended_leaves_nobody)
 	wait_exit(w);
 	assert_int_equal(w->signal, SIGKILL);
 	assert_int_equal(w->n_left, 0);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 TEST(ended_is_asked_first)
@@ -374,7 +375,7 @@ TEST(an_interrupt_ends_with_a_kill)
 	wait_exit(w);
 	assert_int_equal(w->signal, SIGKILL);
 	assert_int_equal(w->n_left, 0);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 TEST(an_end_after_the_end_is_nothing)
@@ -423,7 +424,7 @@ TEST(what_it_leaves_behind_is_swept_if_wanted)
 	w->wants_sweeps = true;
 	start_leaver(w);
 	assert_int_equal(w->n_left, 0);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 /* ---- many of them ---- */
@@ -507,7 +508,7 @@ TEST(those_that_end_together_are_looked_for_together)
 	hunt_pause(false);
 	stage_until(&w->stage, m.n_exits == N_MANY);
 	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 	free_many(&m);
 }
 
@@ -545,7 +546,7 @@ TEST(its_cgroup_is_killed)
 			  "'echo up; exec sleep 63' &) ; sleep 60");
 	supervised_end(w->program, 0);
 	wait_exit(w);
-	assert_int_equal(tree_signal_below(0), 0);
+	assert_int_equal(n_below(), 0);
 }
 
 /* ---- before it has started ---- */
