@@ -447,6 +447,6 @@ bool agents_check(const struct settings *s)
 	loop_free(l);
 	if (read_system(s, &system, &why) == 0)
 		return true;
-	printf("system prompt NO: %s\n", why.text);
+	printf("system prompt error: %s\n", why.text);
 	return false;
 }

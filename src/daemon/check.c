@@ -157,7 +157,7 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 		print_yields(row, address, why.text);
 		return true;
 	}
-	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "NO",
+	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "error",
 	       why.text);
 	if (row->address.kind == ADDRESS_UNIX && paths_open_to_all(row->address.path))
 		printf("note          any user can replace the socket %s: its "
@@ -208,7 +208,7 @@ static bool check_store(const struct settings *s, const struct running *running)
 		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &why)) &&
 		     daemon_accepted(s, accepted, sizeof(accepted)) == 0 &&
 		     store_look(url, accepted, note, &why) == 0;
-	printf("would keep    %s  %s: %s\n", url, ok ? "ok" : "NO", why.text);
+	printf("would open    %s  %s: %s\n", url, ok ? "ok" : "error", why.text);
 	if (note[0])
 		printf("note          store: %s\n", note);
 	return ok;
@@ -232,7 +232,7 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 
 	snprintf(what, sizeof(what), "%s token", d->name);
 	if (token_read_own(s, d, value, sizeof(value), &why) != 0) {
-		printf("%-13s NO: %s\n", what, why.text);
+		printf("%-13s error: %s\n", what, why.text);
 		return false;
 	}
 	if (token_of(d)->only && !value[0] && listens(plan, d))
@@ -251,7 +251,7 @@ static bool check_tokens(const struct settings *s, const struct plan *plan)
 
 	explicit_bzero(value, sizeof(value));
 	if (!ok)
-		printf("token         NO: %s\n", why.text);
+		printf("token         error: %s\n", why.text);
 	for (unsigned i = 0; i < n_dialects; i++) {
 		if (token_of(dialects[i]))
 			ok &= check_token(s, plan, dialects[i]);
@@ -340,7 +340,7 @@ static bool check_words(const struct settings *s)
 	int r = words_open(s, &file, &why);
 
 	if (r != 0)
-		printf("word vectors  NO: %s\n", why.text);
+		printf("word vectors  error: %s\n", why.text);
 	else if (file)
 		printf("word vectors  %s  ok: %zu words\n", word_file_path(file).data,
 		       word_file_words(file));
@@ -374,7 +374,7 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	rules_check(s);
 	notify_check(s);
 	if (model_check(s, &why) != 0) {
-		printf("embedding key NO: %s\n", why.text);
+		printf("embedding key error: %s\n", why.text);
 		ok = false;
 	}
 	ok &= check_words(s);

@@ -185,7 +185,7 @@ void notify_check(const struct settings *s)
 			printf("would use     notifier %s (%s)  ok\n", n->name,
 			       notifier_kind_names[n->kind - 1]);
 		else
-			printf("would use     notifier %s (%s)  NO: %s\n", n->name,
+			printf("would use     notifier %s (%s)  error: %s\n", n->name,
 			       notifier_kind_names[n->kind - 1], r > 0 ? why.text : strerror(-r));
 	}
 }

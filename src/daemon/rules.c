@@ -154,10 +154,10 @@ void rules_check(const struct settings *s)
 		arena_init(&a, ARENA_MAX);
 		r = rule_make(from, &a, &rule, &why) ?: automation_check_rule(&rule, &why);
 		if (r == 0)
-			printf("would act     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
+			printf("would run     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
 			       rule.disabled ? ", disabled" : "");
 		else
-			printf("would act     %s  NO: %s: %s\n", from->name, from->where,
+			printf("would run     %s  error: %s: %s\n", from->name, from->where,
 			       r > 0 ? why.text : fault_words(r));
 		arena_done(&a);
 	}

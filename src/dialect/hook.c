@@ -106,9 +106,9 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 struct done hook_decide(struct call *c, struct hook_call *h)
 {
 	struct approval_new new;
-	int r = call_approvals(c)
-			? 0
-			: refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
+	int r = call_approvals(c) ? 0
+				  : refuse(&c->why, REFUSE_UNAVAILABLE,
+					   "this server does not support approvals");
 
 	h->call = c;
 	r = r ?: describe(h, &new, &c->why);

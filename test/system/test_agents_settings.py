@@ -460,7 +460,7 @@ def test_a_taken_port_is_refused_with_how_to_do_without():
               .encode() in done.stderr, "%r", done.stderr)
         done = run_koined(*args, "--check")
         same(done.returncode, UNAVAILABLE, "exit status of --check")
-        check(("nexus %s  NO: address in use" % place).encode() in done.stdout,
+        check(("nexus %s  error: address in use" % place).encode() in done.stdout,
               "%r", done.stdout)
         same(os.path.exists(folder("koine.sock")), False, "a socket left behind")
 

@@ -118,10 +118,10 @@ def test_a_rule_that_cannot_be_is_told_and_the_others_act():
             "[rule twice]", "event=x", "cron=@daily", "prompt=x",
             "[rule late]", "cron=61 * * * *", "prompt=x", "")))
         shown = run_koined("--check", "--config", config, "--root", folder.path).stdout.decode()
-        for line in ("would act     good (event)  ok",
-                     "would act     broken  NO: %s:4: condition1: unknown operator 'like'" % config,
-                     "would act     twice  NO: %s:8: set exactly one of 'cron'" % config,
-                     "would act     late  NO: %s:12: cron: minute '61'" % config,
+        for line in ("would run     good (event)  ok",
+                     "would run     broken  error: %s:4: condition1: unknown operator 'like'" % config,
+                     "would run     twice  error: %s:8: set exactly one of 'cron'" % config,
+                     "would run     late  error: %s:12: cron: minute '61'" % config,
                      "koined: can start"):
             check(line in shown, "no '%s' in %s", line, shown)
         with Daemon("--config", config, root=folder.path,

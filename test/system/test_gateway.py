@@ -135,7 +135,7 @@ def test_check_looks_for_the_token():
     code, out = says(OPENCLAW_UI_TOKEN="a-token")
     check(code == 0 and "gateway refuses" not in out, "%d: %s", code, out)
     code, out = says("--set", "gateway.token_file=/nonexistent")
-    check(code == 69 and "gateway token NO: " in out, "%d: %s", code, out)
+    check(code == 69 and "gateway token error: " in out, "%d: %s", code, out)
 
 
 def test_without_a_token_nobody():

@@ -54,7 +54,7 @@ def test_a_secret_that_cannot_be_read():
         topic = secret(f.path, "topic", TOPIC)
         os.chmod(topic, 0o644)
         args = sets("phone", kind="ntfy", url="http://127.0.0.1:1", topic_file=topic)
-        check(b"would use     notifier phone (ntfy)  NO: " in run_koined("--check", *args, "--root",
+        check(b"would use     notifier phone (ntfy)  error: " in run_koined("--check", *args, "--root",
                                                                 f.path).stdout, "--check")
         with Daemon(*args, announced=[FAILING]) as d, d.connect() as c:
             state = c.call("notify.list")["notifiers"][0]

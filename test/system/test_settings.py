@@ -332,7 +332,7 @@ def test_check_looks_at_the_store_and_its_folder():
             done = run_koined("--root", folder.path, *args, "--check")
             same(done.returncode, UNAVAILABLE, "exit status for %r" % (args,))
         done = run_koined("--root", folder.path, "--check")
-        check(b"would keep    sqlite:" + folder("koine.db").encode() in done.stdout, "%r",
+        check(b"would open    sqlite:" + folder("koine.db").encode() in done.stdout, "%r",
               done.stdout)
 
 

@@ -124,8 +124,8 @@ static struct text complaint(const struct exam *e)
 /* What has a line of its own there, and none here. */
 static void find_others(struct exam *e)
 {
-	static const struct text titles[] = {TEXT("embedding key NO: "),
-					     TEXT("word vectors  NO: ")};
+	static const struct text titles[] = {TEXT("embedding key error: "),
+					     TEXT("word vectors  error: ")};
 	struct text rest = {0};
 	struct text line;
 
@@ -140,19 +140,19 @@ static void find_others(struct exam *e)
 	}
 }
 
-/* "would act     nightly  NO: /x/koine.conf:4: cron: minute '61': not in 0 to 59" */
+/* "would run     nightly  error: /x/koine.conf:4: cron: minute '61': not in 0 to 59" */
 static void find_rules(struct exam *e)
 {
-	static const char none[] = "  NO: ";
+	static const char none[] = "  error: ";
 	struct text rest = {0};
 	struct text line;
 
 	while (exam_next_line(e, &rest, &line)) {
 		const char *end = memmem(line.data, line.len, none, strlen(none));
 
-		if (!end || !text_begins(line, TEXT("would act     ")))
+		if (!end || !text_begins(line, TEXT("would run     ")))
 			continue;
-		line = text_skip(line, strlen("would act     "));
+		line = text_skip(line, strlen("would run     "));
 		exam_find(e, MARK_BAD, "rule %.*s is invalid: %.*s", (int)(end - line.data),
 			  line.data, (int)(line.data + line.len - end - strlen(none)),
 			  end + strlen(none));
@@ -407,7 +407,7 @@ static bool has(struct text line, const char *words)
 	return memmem(line.data, line.len, words, strlen(words)) != NULL;
 }
 
-/* "would listen  nexus http:127.0.0.1:8765  NO: address in use (python3, pid 7)" */
+/* "would listen  nexus http:127.0.0.1:8765  error: address in use (python3, pid 7)" */
 static void find_listener(struct exam *e, struct text line)
 {
 	struct text what = text_skip(line, strlen("would listen  "));
@@ -415,7 +415,7 @@ static void find_listener(struct exam *e, struct text line)
 	struct text rest = what;
 
 	text_next(&rest, ' ', &dialect);
-	exam_find(e, has(line, "  NO: ") ? MARK_BAD : MARK_WARN, "%.*s", TEXT_ARGS(what));
+	exam_find(e, has(line, "  error: ") ? MARK_BAD : MARK_WARN, "%.*s", TEXT_ARGS(what));
 	exam_advise(
 		e, "Stop that program, or set %.*s in [listen] of %s to another address or to off.",
 		TEXT_ARGS(dialect), e->file);
@@ -444,7 +444,7 @@ void check_ports(struct exam *e)
 		if (!skips && !text_begins(line, TEXT("would listen  ")))
 			continue;
 		if (!is_our_socket(e, line) &&
-		    (skips || has(line, "  NO: ") || has(line, " is taken: ")))
+		    (skips || has(line, "  error: ") || has(line, " is taken: ")))
 			find_listener(e, line);
 	}
 	if (e->n > n)
@@ -500,7 +500,7 @@ void check_access(struct exam *e)
 	while (exam_next_line(e, &rest, &line)) {
 		struct text words = text_skip(line, line.len < note.len ? line.len : note.len);
 
-		if (has(line, "token") && has(line, " NO: "))
+		if (has(line, "token") && has(line, " error: "))
 			find_token(e, line);
 		else if (text_begins(line, note))
 			exam_find(e, MARK_WARN, "%.*s", TEXT_ARGS(words));
@@ -519,7 +519,8 @@ void check_access(struct exam *e)
 /* Its file, by the daemon or else by koined --check; "": it is no file, or unknown. */
 static void find_store(const struct exam *e, char path[PATH_MAX], struct text *ret_no)
 {
-	static const struct text keep = TEXT("would keep    sqlite:");
+	static const struct text keep = TEXT("would open    sqlite:");
+	static const char error[] = "  error: ";
 	struct text rest = {0};
 	struct text line;
 	const char *end;
@@ -531,12 +532,12 @@ static void find_store(const struct exam *e, char path[PATH_MAX], struct text *r
 			continue;
 		line = text_skip(line, keep.len);
 		end = memmem(line.data, line.len, "  ok: ", 6)
-			      ?: memmem(line.data, line.len, "  NO: ", 6);
+			      ?: memmem(line.data, line.len, error, strlen(error));
 		if (!end)
 			continue;
 		snprintf(path, PATH_MAX, "%.*s", (int)(end - line.data), line.data);
-		if (end[2] == 'N')
-			*ret_no = text_skip(line, (size_t)(end - line.data) + 6);
+		if (end[2] == 'e')
+			*ret_no = text_skip(line, (size_t)(end - line.data) + strlen(error));
 	}
 	if (e->status)
 		member_copy(koine_value_get(e->status, "store"), "path", path, PATH_MAX);

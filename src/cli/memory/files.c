@@ -487,7 +487,7 @@ static int check_line(const struct importer *m, struct text t)
 	if (r == 0 && kind == KOINE_OBJECT)
 		return 0;
 	complain("%s:%lld: %s%s", m->name, m->line,
-		 r == 0 ? "the line must be a JSON object" : "not JSON: ", r == 0 ? "" : error);
+		 r == 0 ? "the line must be a JSON object" : "invalid JSON: ", r == 0 ? "" : error);
 	return EX_DATAERR;
 }
 

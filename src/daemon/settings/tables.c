@@ -114,9 +114,9 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "keep_days", SET_UNSIGNED, AT(tasks.keep_days), 0, 36500,
 	 "days to keep an ended task; 0 means forever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
-	 "seconds from SIGTERM to SIGKILL when a task is cancelled"},
+	 "seconds between SIGTERM and SIGKILL when koined cancels a task"},
 	{"tasks", "runner", SET_TEXT, TEXT_AT(tasks.runner),
-	 "default runner of tasks, an agent name or claude; empty means claude if it is installed, "
+	 "default runner of tasks: an agent name or claude; empty means claude if it is installed, "
 	 "otherwise chat.agent"},
 	{"tasks", "environment", SET_VARIABLES, TEXT_AT(tasks.environment),
 	 "environment variables for claude: NAME, NAME* or NAME=VALUE, separated by spaces"},
@@ -128,17 +128,18 @@ static const struct setting session_rows[] = {
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
 	 "maximum number of running sessions; koined rejects additional sessions"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
-	 "seconds from SIGINT to SIGTERM when a session is interrupted"},
+	 "seconds between SIGINT and SIGTERM when koined interrupts a session"},
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
-	 "seconds from SIGTERM to SIGKILL when a session is interrupted"},
+	 "seconds between SIGTERM and SIGKILL when koined interrupts a session"},
 	{"session", "silence_time", SET_SECONDS, AT(sessions.silence_ms), 0, 2592000,
-	 "seconds without an event until an observed session counts as completed; 0 means never"},
+	 "seconds without an event until koined marks an observed session as completed; 0 means "
+	 "never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
 	 "maximum size of the stored events of one session; koined drops later events"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
-	 "default runner of sessions, an agent name or claude; empty means session.program if it "
+	 "default runner of sessions: an agent name or claude; empty means session.program if it "
 	 "is installed, otherwise chat.agent"},
 	{"session", "environment", SET_VARIABLES, TEXT_AT(sessions.environment),
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces"},
@@ -172,16 +173,16 @@ static const struct setting limits_rows[] = {
 	 "maximum size of unsent responses to all clients; above the limit, koined disconnects the "
 	 "slowest clients"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
-	 "seconds that a call waits for memory for its response"},
+	 "maximum time in seconds that a call waits for memory for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
-	 "maximum total size of incomplete messages; above the limit, koined disconnects the "
-	 "clients with the largest and slowest messages"},
+	 "maximum total size of incomplete messages; above the limit, koined disconnects clients, "
+	 "beginning with the largest and slowest messages"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
-	 "maximum memory of calls in flight; above the limit, koined refuses calls with large "
-	 "messages"},
+	 "maximum memory that calls in flight use; above the limit, koined refuses calls with "
+	 "large messages"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "minimum number of bytes of an incomplete message that a client must send in each "
-	 "read_timeout; koined disconnects slower clients"},
+	 "minimum number of bytes that a client must send in each read_timeout while its message "
+	 "is incomplete; koined disconnects slower clients"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,
@@ -191,8 +192,7 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "seconds to wait for one complete HTTP request, or for progress_bytes of any other "
-	 "message"},
+	 "seconds to wait for a complete HTTP request, or for progress_bytes of any other message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
 	 "seconds until koined disconnects a refused client, so that the client can read the "
 	 "reason"},

@@ -94,7 +94,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ash", "context_secret", SET_SECRET, SETTING_TEXT(struct ash_settings, context_secret),
-	 "secret that signs context tokens, which calls must then send; empty means none",
+	 "secret that signs the context token of each call; empty means that calls need no token",
 	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
 };
 

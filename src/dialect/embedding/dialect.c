@@ -18,7 +18,8 @@ static const struct field batch_fields[] = {
 };
 
 static const struct field openai_fields[] = {
-	FIELD(ANY, embed_openai_in, input, "Text to embed, or a list of texts", .required = true),
+	FIELD(ANY, embed_openai_in, input, "Input text to embed, or a list of strings",
+	      .required = true),
 	FIELD(STRING, embed_openai_in, model, "Name of the configured model (optional)"),
 	FIELD(STRING, embed_openai_in, encoding_format, "Format of the vectors: float or base64",
 	      .default_text = "float"),

@@ -318,7 +318,7 @@ static void write_endpoints(struct json *j, const struct dialect *d)
 }
 
 static const char built_in_words[] =
-	"built-in model: hashes words and their characters; does not compare meaning";
+	"built-in model that compares words and characters, not meaning";
 
 struct done embedding_info(struct call *c)
 {

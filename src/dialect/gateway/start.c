@@ -24,13 +24,13 @@ static const struct setting rows[] = {
 	 "tools that agents can use: memory, exec, read, write, edit, separated by commas; or "
 	 "none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
-	 "folder to which koined limits exec, read, write and edit"},
+	 "folder that the tools exec, read, write and edit are restricted to"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
-	 "seconds without output until an agent's turn is cancelled"},
+	 "seconds without output until koined cancels an agent's turn"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,
 	 "seconds without traffic until koined pings a WebSocket client"},
 	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
-	 "let clients start programs; each start needs approval"},
+	 "let clients start programs; each start requires approval"},
 	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
 	 "additional environment variables for exec and programs: NAME, NAME* or NAME=VALUE, "
 	 "separated by spaces"},

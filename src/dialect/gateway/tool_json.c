@@ -35,19 +35,19 @@ static const struct {
 			FIELD("workdir", "string", "Folder in which the command runs, below the "
 						   "working folder"))},
 	[TOOL_READ] = {
-		"Read a file of the working folder, up to 50 KB.",
+		"Read a file in the working folder, up to 50 KB.",
 		OBJECT("\"path\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("offset", "integer", "Number of the first line, from 1") ","
 			FIELD("limit", "integer", "Maximum number of lines"))},
 	[TOOL_WRITE] = {
-		"Write a file of the working folder; create missing folders.",
+		"Write a file in the working folder; create missing folders.",
 		OBJECT("\"path\",\"content\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("content", "string", "Content of the file") ","
-			FIELD("append", "boolean", "Append instead of replacing"))},
+			FIELD("append", "boolean", "Append to the file instead of replacing it"))},
 	[TOOL_EDIT] = {
-		"Replace a text in a file; the text must occur exactly once.",
+		"Replace a string in a file; the string must occur exactly once.",
 		OBJECT("\"path\",\"oldText\",\"newText\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("oldText", "string", "Text to replace") ","

@@ -110,7 +110,7 @@ static struct done handle_servers(struct call *c)
 
 static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, what,
-	      "Event: started, asked, tool, stopped or ended; unread logs invalid hook input",
+	      "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook input",
 	      .required = true),
 	FIELD(STRING, hook_note, agent, "Name of the agent, such as \"claude\" or \"codex\""),
 	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),
@@ -119,13 +119,13 @@ static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
 	FIELD(STRING, hook_note, text, "Question or message; koined stores the first 4096 bytes"),
 	FIELD(OBJECT, hook_note, input,
-	      "Input of the tool; koined does not store it, but marks a pending approval for the "
-	      "same tool call as superseded"),
+	      "Input of the tool; koined uses it to find a pending approval of the same tool call, "
+	      "but does not store it"),
 };
 
 static const struct method rows[] = {
 	{.name = "agent.note",
-	 .doc = "Record an event that an agent's hook reports, and observe the agent's session",
+	 .doc = "Record an event from an agent's hook, and update the agent's observed session",
 	 .result = "{\"type\":\"object\"}",
 	 FIELDS(note_fields, hook_note),
 	 .handle = handle_note,

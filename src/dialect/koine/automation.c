@@ -16,7 +16,7 @@ static int need_automation(struct call *c)
 {
 	if (call_automation(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "automation is not available");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support automation");
 }
 
 /* ---- listing ---- */

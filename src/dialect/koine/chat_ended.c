@@ -131,7 +131,7 @@ static const struct field purge_fields[] = {
 
 static const struct method methods[] = {
 	{.name = "chat.past",
-	 .doc = "List ended conversations, last ended first",
+	 .doc = "List ended conversations, most recently ended first",
 	 .result = OBJECT,
 	 FIELDS(ended_fields, ended_in),
 	 .handle = handle_ended,

@@ -49,7 +49,8 @@ static const struct field drain_fields[] = {
 
 static const struct field restart_fields[] = {
 	FIELD(BOOL, daemon_restart_in, by_manager,
-	      "Do not stop; let the service manager restart koined before the connection closes"),
+	      "Do not stop koined; the caller restarts it through the service manager before "
+	      "closing the connection"),
 	FIELD(ARRAY, daemon_restart_in, env,
 	      "Environment variables of the new process, as NAME=value; default: unchanged",
 	      .items = FIELD_STRING),
@@ -104,7 +105,7 @@ static const struct method methods[] = {
 		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
 	 .handle = koine_daemon_reload},
 	{.name = "daemon.drain",
-	 .doc = "Start no tasks and sessions until the connection closes; respond when no task or "
+	 .doc = "Start no tasks or sessions until the connection closes; respond when no task or "
 		"session is running",
 	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
 		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",

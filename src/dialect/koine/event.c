@@ -476,7 +476,7 @@ static const struct method rows[] = {
 	 .handle = handle_subscribe,
 	 .flags = METHOD_LATER},
 	{.name = "event.unsubscribe",
-	 .doc = "End a subscription of this connection",
+	 .doc = "End a subscription on this connection",
 	 .result = "{\"type\":\"object\",\"properties\":{\"unsubscribed\":{\"type\":\"boolean\"}}}",
 	 FIELDS(unsubscribe_fields, unsubscribe_in),
 	 .handle = handle_unsubscribe},

@@ -352,7 +352,8 @@ static const struct method table[] = {
 	 .handle = handle_accept,
 	 .where = WRITER},
 	{.name = "memory.deleted",
-	 .doc = "List deleted memories, last deleted first; updated_at is the time of deletion",
+	 .doc = "List deleted memories, most recently deleted first; updated_at is the time of "
+		"deletion",
 	 .result = MEMORY_ROWS,
 	 FIELDS(review_fields, entry_in),
 	 .handle = handle_deleted,

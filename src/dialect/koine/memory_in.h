@@ -28,10 +28,9 @@ struct memory_then_in {
 	FIELD_AS("at", ANY, in, where, "Return memories that were valid at this time (ISO 8601)")
 
 #define MEMORY_THEN(in)                                                                            \
-	MEMORY_AT(in, then.at),                                                                    \
-		FIELD_AS(                                                                          \
-			"include_replaced", BOOL, in, then.include_replaced,                       \
-			"Include replaced memories and former versions; ignored if `at` is given")
+	MEMORY_AT(in, then.at), FIELD_AS("include_replaced", BOOL, in, then.include_replaced,      \
+					 "Include replaced memories and earlier versions; "        \
+					 "ignored if `at` is given")
 
 /* All of them. */
 #define MEMORY_ASKER(in)                                                                           \

@@ -111,7 +111,7 @@ static struct done handle_test(struct call *c)
 	int r = 0;
 
 	if (!call_notify(c))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "notifiers are not available");
+		r = refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support notifiers");
 	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
 		r = refuse_field(&c->why, "timeout",
 				 "timeout must be between 1 and %d seconds, not %lld", WAIT_MAX_S,

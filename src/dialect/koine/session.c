@@ -54,7 +54,7 @@ static int need_sessions(struct call *c)
 {
 	if (call_sessions(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support sessions");
 }
 
 /* ---- finding a session by what the client gave ---- */
@@ -476,8 +476,8 @@ static const struct field launch_fields[] = {
 	FIELD(OBJECT, launch_in, mcp_config,
 	      "MCP servers: {\"mcpServers\":{NAME:{\"command\",\"args\",\"env\"}}}",
 	      .for_humans = HUMANS),
-	FIELD(STRING, launch_in, permission_prompt_tool, "MCP tool that decides permissions",
-	      .for_humans = HUMANS),
+	FIELD(STRING, launch_in, permission_prompt_tool,
+	      "MCP tool that decides permission requests", .for_humans = HUMANS),
 	FIELD(STRING, launch_in, custom_instructions,
 	      "Instructions to append after append_system_prompt"),
 };
@@ -503,8 +503,7 @@ static const struct field events_fields[] = {
 	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit",
 	      AT_LEAST(0)),
 	FIELD(BOOL, one_in, newest,
-	      "Return the last events of the range instead of its first "
-	      "events"),
+	      "Return the last events of the range instead of the first events"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200,
 	      RANGE(1, SESSION_EVENTS_MAX)),
 	FIELD(BOOL, one_in, raw, "Include output lines that koined could not parse"),
@@ -547,13 +546,13 @@ static const struct method table[] = {
 	 .handle = handle_launch,
 	 .flags = METHOD_LATER},
 	{.name = "session.continue",
-	 .doc = "Continue a session; missing parameters keep the values of that session",
+	 .doc = "Continue a session; omitted parameters keep the values of that session",
 	 .result = LAUNCHED,
 	 FIELDS(launch_fields, launch_in),
 	 .handle = handle_continue,
 	 .flags = METHOD_LATER},
 	{.name = "session.list",
-	 .doc = "List sessions, last active first",
+	 .doc = "List sessions, most recently active first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":" OBJECTS "}}",
 	 FIELDS(list_fields, list_in),
 	 .handle = handle_list,
@@ -594,7 +593,7 @@ static const struct method table[] = {
 	 .handle = handle_change,
 	 .flags = METHOD_LATER},
 	{.name = "session.paths",
-	 .doc = "List working folders, last used first",
+	 .doc = "List working folders, most recently used first",
 	 .result = "{\"type\":\"object\",\"properties\":{\"paths\":" OBJECTS "}}",
 	 FIELDS(paths_fields, paths_in),
 	 .handle = handle_paths,

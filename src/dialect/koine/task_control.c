@@ -234,7 +234,7 @@ static const struct method rows[] = {
 	 .handle = handle_enqueue,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{.name = "task.edit",
-	 .doc = "Change a queued task; missing parameters keep their value",
+	 .doc = "Change a queued task; omitted parameters keep their values",
 	 .result = DID("edited"),
 	 FIELDS(edit_fields, edit_in),
 	 .handle = handle_edit,

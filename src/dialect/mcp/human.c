@@ -147,7 +147,7 @@ static int need_approvals(struct call *c)
 {
 	if (call_approvals(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support approvals");
 }
 
 /* ---- ask_human ---- */

@@ -478,7 +478,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {.name = "memory_update",
-		 .doc = "Update an outdated memory. koine keeps the former content as history.",
+		 .doc = "Update an outdated memory. koine keeps the previous content as history.",
 		 FIELDS(update_fields, tool_in),
 		 .handle = handle_update,
 		 .before = side_before,

@@ -41,7 +41,7 @@ static int need_tasks(struct call *c)
 {
 	if (call_tasks(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "tasks are not available");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support tasks");
 }
 
 /* ---- adding one ---- */

@@ -42,13 +42,14 @@ static const struct field place_fields[] = {AGENT_ID(nexus_in)};
 
 static const struct field agents_fields[] = {
 	FIELD(INT, nexus_in, offset,
-	      "Number of conversations to skip, beginning with the last changed"),
+	      "Number of conversations to skip, beginning with the most recently changed"),
 	FIELD(INT, nexus_in, limit, "Maximum number of conversations, 1 to 2000",
 	      .default_number = CHAT_PAGE_MAX),
 };
 
 static const struct field messages_fields[] = {
-	FIELD(INT, nexus_in, offset, "Number of messages to skip, beginning with the oldest"),
+	FIELD(INT, nexus_in, offset,
+	      "Number of messages to skip, beginning with the oldest message"),
 	FIELD(INT, nexus_in, limit, "Maximum number of messages, 1 to 2000", .default_number = 200),
 	AGENT_ID(nexus_in),
 };
@@ -131,7 +132,7 @@ static const struct method methods[] = {
 	 .handle = nexus_create_agent,
 	 .flags = METHOD_LATER},
 	{.name = "list_agents",
-	 .doc = "List conversations, last changed first",
+	 .doc = "List conversations, most recently changed first",
 	 .result = OBJECT,
 	 FIELDS(agents_fields, nexus_in),
 	 .handle = nexus_list_agents,

@@ -38,8 +38,8 @@ static const struct field search_fields[] = {
 	FIELD_AS("Limit", INT, ocg_memory_in, limit,
 		 "Maximum number of memories; 0 or less means 5"),
 	FIELD_AS("MinScore", NUMBER, ocg_memory_in, min_score,
-		 "Minimum similarity, where 0 or less means 0.7; koined ignores it without an "
-		 "embedding model"),
+		 "Minimum similarity; 0 or less means 0.7, or no minimum without an embedding "
+		 "model"),
 };
 
 static const struct field get_fields[] = {

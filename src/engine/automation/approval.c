@@ -194,7 +194,7 @@ void firing_ask(struct firing *f)
 
 	if (!a->opts.approvals) {
 		firing_done(f, OUTCOME_NO_APPROVER,
-			    "approval required, but approvals are not available");
+			    "approval required, but this server does not support approvals");
 		return;
 	}
 	if (!has_room(a, f)) {

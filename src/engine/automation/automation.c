@@ -233,7 +233,7 @@ int rule_find(struct automation *a, struct text project, struct text id,
 int check_running(const struct automation *a, struct why *why)
 {
 	if (!a)
-		return refuse(why, REFUSE_UNAVAILABLE, "automation is not available");
+		return refuse(why, REFUSE_UNAVAILABLE, "this server does not support automation");
 	if (a->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	return 0;

@@ -403,7 +403,7 @@ static int make(struct jobs *jobs, const char *id, const struct value *data,
 static int check_service(const struct jobs *jobs, struct why *why)
 {
 	if (!jobs || !jobs->opts.automation)
-		return refuse(why, REFUSE_UNAVAILABLE, "automation is not available");
+		return refuse(why, REFUSE_UNAVAILABLE, "this server does not support automation");
 	return 0;
 }
 

@@ -71,7 +71,8 @@ static int check(struct live_rule *r, struct why *why)
 	const struct rule *d = &r->def;
 
 	if (d->id.len == 0 || d->id.len > RULE_ID_MAX)
-		return refuse_field(why, "id", "rule id must have 1 to %d bytes", RULE_ID_MAX);
+		return refuse_field(why, "id", "rule id must have 1 to %d bytes, not %zu",
+				    RULE_ID_MAX, d->id.len);
 	for (size_t i = 0; i < d->id.len; i++) {
 		if ((unsigned char)d->id.data[i] < ' ')
 			return refuse_field(why, "id",

@@ -134,7 +134,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	if (result == REFUSE_CONFLICT)
 		withdraw(p, "the agent server has changed the request");
 	if (result != 0 && result != REFUSE_STOPPING)
-		log_info("request must be decided in the agent",
+		log_info("request requires a decision in the agent",
 			 "server=%s request=%.*s reason=\"%s\"", q->mirror->name, TEXT_ARGS(q->id),
 			 result > 0 ? why->text : fault_words(result));
 	mirrored_send(q);

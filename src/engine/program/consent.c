@@ -52,7 +52,7 @@ int consent_ask(struct consent *c, const struct approval_new *in, struct why *wh
 {
 	if (!c->approvals)
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "approval required, but approvals are not available");
+			      "approval required, but this server does not support approvals");
 	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter);
 }
 

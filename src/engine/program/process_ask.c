@@ -213,8 +213,7 @@ static int check_env(const struct process_new *in, struct why *why)
 		if (r != 0)
 			return r;
 		if (!is || is == in->env[i].data)
-			return refuse_field(why, "env",
-					    "invalid variable in env: expected NAME=VALUE");
+			return refuse_field(why, "env", "env[%u] must be NAME=VALUE", i);
 		total += in->env[i].len + 1;
 		if (total > PROCESS_ENV_BYTES_MAX)
 			return refuse_field(why, "env", "env has more than %d bytes",

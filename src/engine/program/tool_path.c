@@ -28,7 +28,8 @@ static int relative(const struct tools *t, struct text path, struct text *ret, s
 			     (path.len == n || path.data[n] == '/' || n == 1);
 
 		if (!below)
-			return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder");
+			return refuse(why, REFUSE_FORBIDDEN,
+				      "path is outside the working folder: %.*s", TEXT_ARGS(path));
 		path = (struct text) {.data = path.data + n, .len = path.len - n};
 	}
 	*ret = path;
@@ -90,7 +91,8 @@ static int step(struct tool_path *p, bool makes, struct why *why)
 static int take_name(struct tool_path *p, struct text name, struct why *why)
 {
 	if (text_is(name, ".."))
-		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder");
+		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder: %s",
+			      p->path);
 	if (name.len > NAME_MAX)
 		return refuse_field(why, "path", "a path component is longer than %d bytes",
 				    NAME_MAX);

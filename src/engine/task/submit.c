@@ -60,8 +60,7 @@ static int check_env(const struct task_new *in, struct why *why)
 
 		if (!equals || equals == in->env[i].data ||
 		    memchr(in->env[i].data, '\0', in->env[i].len))
-			return refuse_field(why, "env",
-					    "invalid variable in env: expected NAME=VALUE");
+			return refuse_field(why, "env", "env[%u] must be NAME=VALUE", i);
 	}
 	return 0;
 }
@@ -141,7 +140,8 @@ static int check_label(struct text label, struct why *why)
 static int check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
 {
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
-		return refuse_field(why, "on", "'on' must have 1 to %d bytes", TASK_NAME_MAX);
+		return refuse_field(why, "on", "'on' must have 1 to %d bytes, not %zu",
+				    TASK_NAME_MAX, label.len);
 	if (label.data && !node_shares(t->node))
 		return refuse_field(why, "on",
 				    "'on' cannot be used: no other host shares this store");

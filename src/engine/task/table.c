@@ -384,7 +384,8 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 			why, "parallel",
 			"parallel must be at least 1, not 0; use task.pause to pause all tasks");
 	if (group.data && (group.len == 0 || group.len > TASK_NAME_MAX))
-		return refuse_field(why, "group", "group must have 1 to %d bytes", TASK_NAME_MAX);
+		return refuse_field(why, "group", "group must have 1 to %d bytes, not %zu",
+				    TASK_NAME_MAX, group.len);
 	g = group.data ? group_find(t, group) : NULL;
 	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
 	    count_limits(t) >= GROUP_LIMITS_MAX)

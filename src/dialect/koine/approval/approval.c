@@ -26,7 +26,7 @@ int koine_need_approvals(struct call *c)
 {
 	if (call_approvals(c))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "approvals are not available");
+	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support approvals");
 }
 
 /* ---- asking ---- */
@@ -447,7 +447,7 @@ static const struct method rows[] = {
 	 .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{.name = "approval.decide",
-	 .doc = "Decide a pending request; the first decision wins",
+	 .doc = "Decide a pending request; the first decision is final",
 	 .result = HOW_IT_STANDS,
 	 FIELDS(decide_fields, one_in),
 	 .handle = handle_decide,
