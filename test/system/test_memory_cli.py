@@ -703,14 +703,14 @@ def test_a_bad_line_ends_the_import():
     good = '{"content":"good %d"}'
     many = [good % i for i in range(700)]
     rows = [
-        ("not JSON", [good % 1, good % 2, "{", good % 3], 2, "stdin:3: not JSON: "),
+        ("not JSON", [good % 1, good % 2, "{", good % 3], 2, "stdin:3: invalid JSON: "),
         ("no object", [good % 1, "[]"], 1, "stdin:2: the line must be a JSON object"),
         ("refused", [good % 1, "", '{"content":3}', good % 2], 1,
          "stdin:3: Invalid params: entry 1: content must be a string"),
         ("in the second batch", many + ['{"content":""}', good % 701], 700, "stdin:701: "),
-        ("bytes that are no text", [good % 1, '{"content":"\udcff"}'], 1, "stdin:2: not JSON: "),
+        ("bytes that are no text", [good % 1, '{"content":"\udcff"}'], 1, "stdin:2: invalid JSON: "),
         ("a mark and line ends", ["\ufeff" + good % 1 + "\r", good % 2 + "\r", "x"], 2,
-         "stdin:3: not JSON"),
+         "stdin:3: invalid JSON"),
     ]
     for name, lines, n, words in rows:
         with Daemon() as d:
