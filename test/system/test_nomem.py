@@ -188,11 +188,17 @@ def test_denial_without_memory_is_worded_or_an_error():
     answers = []
     with World(text="[policy no]\nverdict = deny\ntool = Delete\n") as w:
         ask = w.ask
-        w.ask = lambda method, params: answers.append(ask(method, params)) or answers[-1]
+
+        def asked(method, params):
+            answer = ask(method, params)
+            if method == "hook.run" and answer and "result" in answer:
+                answers.append(answer["result"])
+            return answer
+
+        w.ask = asked
         each(w, ("hook.run", lambda n: {"id": "h%d" % n, "input": denied}))
-    results = [answer["result"] for answer in answers if answer and "result" in answer]
-    check(results, "no answer")
-    for result in results:
+    check(answers, "no answer")
+    for result in answers:
         same(result["output"]["hookSpecificOutput"]["permissionDecision"], "deny", "%r" % result)
 
 
