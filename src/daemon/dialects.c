@@ -34,6 +34,16 @@ const struct dialect *dialect_find(const char *name)
 	return NULL;
 }
 
+int dialect_get(const char *name, const struct dialect **ret_dialect, struct why *why)
+{
+	const struct dialect *d = dialect_find(name);
+
+	if (!d)
+		return refuse(why, REFUSE_PARAMS, "unknown dialect '%.40s'", name);
+	*ret_dialect = d;
+	return 0;
+}
+
 const struct dialect *dialect_guest(const struct dialect *host)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {

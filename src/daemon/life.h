@@ -121,7 +121,7 @@ struct daemon {
 	struct {
 		uint64_t rows[SETTING_LINES_MAX];
 		uint64_t listens[DIALECTS_MAX];
-		struct listener_settings listeners;
+		uint64_t users[DIALECTS_MAX];
 	} at_start;
 	bool hurried;  /* told to stop twice, or it took too long */
 	bool anew;     /* the program runs itself again once it has stopped */

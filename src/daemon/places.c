@@ -68,7 +68,7 @@ static const char *setting_of(const struct settings *s, const struct dialect *d)
 	const char *found = NULL;
 
 	for (unsigned i = 0; i < s->n_listens; i++) {
-		if (strcmp(s->listens[i].dialect, d->name) == 0)
+		if (s->listens[i].dialect == d)
 			found = s->listens[i].address;
 	}
 	return found;

@@ -83,21 +83,21 @@ static int add_default(struct plan *p, const struct settings *s, const struct di
 static int add_both(struct plan *p, const struct settings *s, const struct dialect *d,
 		    struct why *why);
 
-static int find_dialect(const char *name, const struct dialect **ret, struct why *why)
-{
-	*ret = dialect_find(name);
-	if (!*ret)
-		return refuse(why, REFUSE_NOT_FOUND, "unknown dialect '%.40s'", name);
-	return 0;
-}
-
-static bool is_off(const struct settings *s, const char *dialect)
+/* Its first address in the settings; NULL: none. */
+static const char *named_address(const struct settings *s, const struct dialect *d)
 {
 	for (unsigned i = 0; i < s->n_listens; i++) {
-		if (strcmp(s->listens[i].dialect, dialect) == 0)
-			return strcmp(s->listens[i].address, "off") == 0;
+		if (s->listens[i].dialect == d)
+			return s->listens[i].address;
 	}
-	return false;
+	return NULL;
+}
+
+static bool is_off(const struct settings *s, const struct dialect *d)
+{
+	const char *address = named_address(s, d);
+
+	return address && strcmp(address, "off") == 0;
 }
 
 static bool has_own_places(const struct settings *s)
@@ -120,33 +120,23 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 			.fd = given->sockets[i].fd,
 			.skipped_if_broken = true,
 		};
-		row->off = has_own_places(s) && is_off(s, row->dialect->name);
+		row->off = has_own_places(s) && is_off(s, row->dialect);
 		if (row->dialect->home.in_project && set_project(row, s, why) != 0)
 			return REFUSE_UNAVAILABLE;
 	}
 	return 0;
 }
 
-static int check_listeners(const struct settings *s, struct why *why)
-{
-	const struct dialect *unused;
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < s->listeners.n; i++)
-		r = find_dialect(s->listeners.list[i].name, &unused, why);
-	return r;
-}
-
 static int add_named(struct plan *p, const struct settings *s, struct why *why)
 {
 	for (unsigned i = 0; i < s->n_listens; i++) {
 		const struct listen_setting *l = &s->listens[i];
-		const struct dialect *d;
-		int r = find_dialect(l->dialect, &d, why);
+		const struct dialect *d = l->dialect;
+		int r = 0;
 
-		if (r == 0 && strcmp(l->address, "on") == 0) {
+		if (strcmp(l->address, "on") == 0) {
 			r = has_own_places(s) ? add_both(p, s, d, why) : add_default(p, s, d, why);
-		} else if (r == 0 && strcmp(l->address, "off") != 0) {
+		} else if (strcmp(l->address, "off") != 0) {
 			r = add_row(p, d, l->address, why);
 			if (r == 0 && d->home.in_project)
 				r = set_project(&p->rows[p->n - 1], s, why);
@@ -155,15 +145,6 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 			return r;
 	}
 	return 0;
-}
-
-static bool is_named(const struct settings *s, const char *dialect)
-{
-	for (unsigned i = 0; i < s->n_listens; i++) {
-		if (strcmp(s->listens[i].dialect, dialect) == 0)
-			return true;
-	}
-	return false;
 }
 
 /* A dialect with a port of its own; under --root it takes any free port. */
@@ -333,7 +314,7 @@ static int add_all(struct plan *p, const struct settings *s, struct why *why)
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
 		const struct dialect *d = dialects[i];
 
-		if (!d->home.optional && !is_named(s, d->name))
+		if (!d->home.optional && !named_address(s, d))
 			r = has_own_places(s) ? add_own(p, s, d, why) : add_default(p, s, d, why);
 	}
 	return r;
@@ -345,7 +326,7 @@ int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret
 	int r;
 
 	ret_plan->n = 0;
-	if (is_off(s, d->name))
+	if (is_off(s, d))
 		return refuse(why, REFUSE_FORBIDDEN, "disabled by [listen] %s = off", d->name);
 	r = add_default(ret_plan, s, d, why);
 	for (unsigned i = 0; r == 0 && i < ret_plan->n; i++)
@@ -356,11 +337,9 @@ int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
 	      struct why *why)
 {
-	int r = check_listeners(s, why);
+	int r;
 
 	ret_plan->n = 0;
-	if (r != 0)
-		return r;
 	r = add_given(ret_plan, s, given, why);
 	/* What was handed over is all there is, or with places of our own the places of its
 	 * dialects. */

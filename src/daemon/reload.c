@@ -43,7 +43,7 @@ static bool is_renewed(const struct setting *row)
 }
 
 /* The dialect's addresses in [listen]. */
-static uint64_t hash_listens(const struct settings *s, const char *dialect, unsigned *ret_line)
+static uint64_t hash_listens(const struct settings *s, const struct dialect *d, unsigned *ret_line)
 {
 	uint64_t h = TEXT_HASH;
 
@@ -51,12 +51,19 @@ static uint64_t hash_listens(const struct settings *s, const char *dialect, unsi
 	for (unsigned i = 0; i < s->n_listens; i++) {
 		const struct listen_setting *l = &s->listens[i];
 
-		if (strcmp(l->dialect, dialect) != 0)
+		if (l->dialect != d)
 			continue;
 		h = text_hash_byte(text_hash(h, text_of(l->address)), '\0');
 		*ret_line = l->line;
 	}
 	return h;
+}
+
+static uint64_t hash_users(const struct settings *s, const char *dialect)
+{
+	const struct listener_setting *l = section_find(&listen_section, s, dialect);
+
+	return l ? setting_hash(&listen_row, l) : 0;
 }
 
 void reload_remember(struct daemon *d)
@@ -68,9 +75,10 @@ void reload_remember(struct daemon *d)
 
 	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(s, i, &base)); i++)
 		d->at_start.rows[i] = setting_hash(row, base);
-	for (unsigned i = 0; i < n_dialects; i++)
-		d->at_start.listens[i] = hash_listens(s, dialects[i]->name, &line);
-	d->at_start.listeners = s->listeners;
+	for (unsigned i = 0; i < n_dialects; i++) {
+		d->at_start.listens[i] = hash_listens(s, dialects[i], &line);
+		d->at_start.users[i] = hash_users(s, dialects[i]->name);
+	}
 }
 
 struct reporting {
@@ -139,48 +147,18 @@ static void report_group_limits(const struct daemon *d, const struct reporting *
 static void report_listens(const struct daemon *d, const struct reporting *r)
 {
 	for (unsigned i = 0; i < n_dialects; i++) {
+		const char *name = dialects[i]->name;
 		char key[160];
 		unsigned line;
 
-		if (hash_listens(r->fresh, dialects[i]->name, &line) == d->at_start.listens[i])
+		snprintf(key, sizeof(key), "listen.%s", name);
+		if (hash_listens(r->fresh, dialects[i], &line) != d->at_start.listens[i])
+			note(r, RELOAD_LATER, key, line, "");
+		if (hash_users(r->fresh, name) == d->at_start.users[i])
 			continue;
-		snprintf(key, sizeof(key), "listen.%s", dialects[i]->name);
-		note(r, RELOAD_LATER, key, line, "");
-	}
-}
-
-static const struct listener_setting *find_listener(const struct listener_settings *all,
-						    const char *dialect)
-{
-	for (unsigned i = 0; i < all->n; i++) {
-		if (strcmp(all->list[i].name, dialect) == 0)
-			return &all->list[i];
-	}
-	return NULL;
-}
-
-static void report_listener(const struct reporting *r, const char *dialect, bool removed)
-{
-	char key[160];
-
-	snprintf(key, sizeof(key), "listen.%s.%s", dialect, listen_row.key);
-	note(r, RELOAD_LATER, key, section_first_line(&listen_section, r->fresh, dialect),
-	     removed ? "removed" : "");
-}
-
-static void report_listeners(const struct daemon *d, const struct reporting *r)
-{
-	const struct listener_settings *was = &d->at_start.listeners, *now = &r->fresh->listeners;
-
-	for (unsigned i = 0; i < now->n; i++) {
-		const struct listener_setting *l = find_listener(was, now->list[i].name);
-
-		if (!l || !setting_equal(&listen_row, l, &now->list[i]))
-			report_listener(r, now->list[i].name, false);
-	}
-	for (unsigned i = 0; i < was->n; i++) {
-		if (!find_listener(now, was->list[i].name))
-			report_listener(r, was->list[i].name, true);
+		snprintf(key, sizeof(key), "listen.%s.%s", name, listen_row.key);
+		note(r, RELOAD_LATER, key, section_first_line(&listen_section, r->fresh, name),
+		     section_find(&listen_section, r->fresh, name) ? "" : "removed");
 	}
 }
 
@@ -211,5 +189,4 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 	}
 	report_group_limits(d, &r);
 	report_listens(d, &r);
-	report_listeners(d, &r);
 }

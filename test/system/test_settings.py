@@ -35,6 +35,16 @@ def test_a_hangup_reads_the_settings_again_and_keeps_connections():
             check(b" debug " in d.log(), "the log level has not changed")
 
 
+def test_a_reload_refuses_an_unknown_dialect():
+    with Folder() as folder:
+        conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
+        with Daemon("--config", conf, announced=["could not reload settings"]) as d, d.connect() as c:
+            for text in "[listen]\nnothing = off\n", "[listen nothing]\nallow_uids = 7\n":
+                write(conf, text)
+                answer = json.loads(c.call_text(request("daemon.reload")))
+                check("%s:2: unknown dialect 'nothing'" % conf in answer.get("error", {}).get("message", ""), "%r", answer)
+
+
 def test_a_hangup_with_wrong_settings_changes_nothing():
     with Folder() as folder:
         conf = write(folder("koine.conf"), "[limits]\nbatch = 2\n")
@@ -111,7 +121,9 @@ def test_a_wrong_setting_is_named_with_file_and_line():
                 ("batch = 2\n", 1, b"batch"),
                 ("[daemon]\nlog_level = loud\n", 2, b"loud"),
                 ("[daemon]\nwhat is this\n", 2, b""),
-                ("[listen]\nkoine = http:0.0.0.0:1\n", 2, b"0.0.0.0")):
+                ("[listen]\nkoine = http:0.0.0.0:1\n", 2, b"0.0.0.0"),
+                ("[listen]\nnothing = off\n", 2, b"unknown dialect 'nothing'"),
+                ("[listen nothing]\nallow_uids = 7\n", 2, b"unknown dialect 'nothing'")):
             conf = write(folder("koine.conf"), text)
             done = run_koined("--root", folder.path, "--config", conf)
             same(done.returncode, CONFIG, "exit status for %r" % text)

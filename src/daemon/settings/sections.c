@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "daemon/dialects.h"
+
 const struct setting listen_row = {
 	"listen",
 	"allow_uids",
@@ -13,11 +15,11 @@ const struct setting listen_row = {
 	"users who may connect, in addition to koined's user and root",
 };
 
-static int check_dialect(const char *dialect, struct why *why)
+static int check_dialect(const char *name, struct why *why)
 {
-	if (!dialect[0] || strlen(dialect) > DIALECT_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS, "unknown dialect '%.40s'", dialect);
-	return 0;
+	const struct dialect *unused;
+
+	return dialect_get(name, &unused, why);
 }
 
 const struct section_kind listen_section = {

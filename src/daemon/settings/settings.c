@@ -112,32 +112,32 @@ void settings_init(struct settings *s)
 
 /* ---- where to listen ---- */
 
-static int check_address(const char *name, const char *address, struct why *why)
+static int check_address(const struct dialect *d, const char *address, struct why *why)
 {
-	const struct dialect *d = dialect_find(name);
 	struct address parsed;
 	int r = 0;
 
 	if (strcmp(address, "off") == 0 || strcmp(address, "on") == 0)
 		return 0;
-	if (d && d->life && d->life->check_address)
+	if (d->life && d->life->check_address)
 		r = d->life->check_address(address, why);
-	return r != 0 ? r : address_parse(address, &parsed, why);
+	return r ?: address_parse(address, &parsed, why);
 }
 
-static int add_listen(struct settings *s, const char *dialect, const char *address, struct why *why)
+static int add_listen(struct settings *s, const char *name, const char *address, struct why *why)
 {
-	int r = check_address(dialect, address, why);
+	const struct dialect *d;
+	int r = dialect_get(name, &d, why) ?: check_address(d, address, why);
 	struct listen_setting *l;
 
 	if (r != 0)
 		return r;
 	if (s->n_listens == LISTENS_MAX)
 		return refuse(why, REFUSE_LIMIT, "too many listeners (limit %d)", LISTENS_MAX);
-	if (strlen(dialect) >= sizeof(l->dialect) || strlen(address) >= sizeof(l->address))
-		return refuse(why, REFUSE_PARAMS, "listener address is too long: %.40s", dialect);
+	if (strlen(address) >= sizeof(l->address))
+		return refuse(why, REFUSE_PARAMS, "listener address is too long: %.40s", name);
 	l = &s->listens[s->n_listens++];
-	memcpy(l->dialect, dialect, strlen(dialect) + 1);
+	l->dialect = d;
 	memcpy(l->address, address, strlen(address) + 1);
 	l->line = section_line(s->where);
 	return 0;
@@ -150,7 +150,7 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < s->n_listens; i++) {
-		if (strcmp(s->listens[i].dialect, dialect) != 0)
+		if (strcmp(s->listens[i].dialect->name, dialect) != 0)
 			s->listens[n++] = s->listens[i];
 	}
 	s->n_listens = n;

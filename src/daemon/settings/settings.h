@@ -20,10 +20,9 @@
 #include "daemon/settings/setting.h"
 #include "model/host.h"
 
-/* [listen DIALECT]: who may connect where that dialect listens. The plan refuses unknown
- * dialects. */
+/* [listen DIALECT]: who may connect where that dialect listens. */
 
-enum { LISTENERS_MAX = 16, DIALECT_NAME_MAX = 15 };
+enum { LISTENERS_MAX = 16 };
 
 struct listener_setting {
 	SECTION_HEAD; /* the name is the dialect's */
@@ -139,7 +138,7 @@ enum {
 };
 
 struct listen_setting {
-	char dialect[16];
+	const struct dialect *dialect;
 	char address[ADDRESS_TEXT_MAX]; /* or "off"; or "on": its default place */
 	unsigned line;                  /* in the file; 0: it is not from there */
 };
