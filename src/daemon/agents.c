@@ -21,7 +21,6 @@
 #include "engine/extract/extract.h"
 
 enum {
-	KEY_MAX = 4096,
 	SYSTEM_MAX = 64 << 10,
 	ENVIRONMENTS_MAX = 1 << 20,
 	STEP_MS = 20,
@@ -53,15 +52,9 @@ static const char *model_url(const struct agent_setting *a)
 static int look_at_key(const struct agent_setting *a, struct why *why)
 {
 	char what[SECTION_NAME_MAX + 8];
-	char key[KEY_MAX];
-	int r;
 
 	snprintf(what, sizeof(what), "%s key", a->name);
-	r = file_read_secret(a->key_file, what, key, sizeof(key), why);
-	if (r == 0 && !key[0])
-		r = refuse(why, REFUSE_PARAMS, "the %s file %s is empty", what, a->key_file);
-	explicit_bzero(key, sizeof(key));
-	return r;
+	return secret_check(a->key_file, what, why);
 }
 
 static int make_model(const struct settings *s, const struct agent_setting *a, struct loop *l,
@@ -373,9 +366,8 @@ int agents_reload(struct daemon *d, const struct settings *fresh, struct why *wh
 
 	if (!any_changed(d->settings, fresh))
 		return 0;
-	r = renew(d, fresh, &renewed);
-	if (r == 0)
-		r = make_changed(d, fresh, &renewed->environments, list, &made);
+	r = renew(d, fresh, &renewed)
+		    ?: make_changed(d, fresh, &renewed->environments, list, &made);
 	if (r == 0)
 		r = chat_set_agents(d->engine->chat, list, fresh->agents.n, default_agent(fresh),
 				    why);

@@ -110,11 +110,9 @@ static int watch_signals(struct daemon *d, struct why *why)
 	int r;
 
 	signal(SIGPIPE, SIG_IGN);
-	r = signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term);
-	if (r == 0)
-		r = signal_watch_new(d->loop, SIGINT, on_term, d, &d->interrupt);
-	if (r == 0)
-		r = signal_watch_new(d->loop, SIGHUP, on_hangup, d, &d->hangup);
+	r = signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term)
+		?: signal_watch_new(d->loop, SIGINT, on_term, d, &d->interrupt)
+		?: signal_watch_new(d->loop, SIGHUP, on_hangup, d, &d->hangup);
 	return r;
 }
 
@@ -249,11 +247,9 @@ static int prepare(struct daemon *d, struct why *why)
 		return r;
 	loop_measure(d->loop);
 	d->hosts.means = (struct dialect_means) {.arena = &d->arena, .loop = d->loop};
-	r = hosts_prepare(&d->hosts, d->settings, &d->environments, why);
-	if (r == 0)
-		r = model_check(d->settings, why);
-	if (r == 0)
-		r = agents_make(d, why);
+	r = hosts_prepare(&d->hosts, d->settings, &d->environments, why)
+		?: model_check(d->settings, why)
+		?: agents_make(d, why);
 	return r;
 }
 

@@ -144,11 +144,9 @@ int environments_make(const struct settings *s, const struct server *server, str
 	settings_secrets(s, secrets);
 	session.own = told.sessions;
 	brief.brief = true;
-	r = make(a, &whole, "", &ret->plain);
-	if (r == 0)
-		r = make(a, &whole, s->tasks.environment, &ret->tasks);
-	if (r == 0)
-		r = make(a, &session, s->sessions.environment, &ret->sessions);
+	r = make(a, &whole, "", &ret->plain)
+		?: make(a, &whole, s->tasks.environment, &ret->tasks)
+		?: make(a, &session, s->sessions.environment, &ret->sessions);
 	for (unsigned i = 0; r == 0 && i < s->agents.n; i++)
 		r = make(a, &whole, s->agents.list[i].environment, &ret->agents[i]);
 	return r != 0 ? r : make_dialects(s, &brief, a, ret);

@@ -37,9 +37,8 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 			.daemon = &h->means,
 			.env = dialect_variables(dialects[i]) ? &env->dialects[i] : NULL,
 		};
-		r = copy_settings(&h->list[i], s);
-		if (r == 0)
-			r = token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, why);
+		r = copy_settings(&h->list[i], s)
+			    ?: token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, why);
 	}
 	return r != 0 ? r : hosts_step(h, DIALECT_PREPARE, why);
 }

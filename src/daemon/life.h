@@ -89,6 +89,14 @@ struct agents_renewed;
 
 struct word_file;
 
+/* What a stop waits for. */
+enum { STOP_SERVER, STOP_TASKS, STOP_SESSIONS, STOP_PROCESSES, N_STOPS };
+
+struct stop_part {
+	struct daemon *daemon;
+	bool stopped;
+};
+
 struct daemon {
 	struct settings *settings;
 	const struct plan *plan;
@@ -113,11 +121,9 @@ struct daemon {
 	struct ticker *watchdog;
 	struct timer *last_words;
 	struct timer *patience;
-	bool server_stopped;
-	bool tasks_stopped;
-	bool sessions_stopped;
-	bool processes_stopped;
-	/* What the settings said that wait for a start: hashes of rows, and of each dialect's addresses. */
+	struct stop_part stops[N_STOPS];
+	/* What the settings said that wait for a start: hashes of rows, and of each dialect's addresses
+	 * and additional users (0: it had no section [listen DIALECT]). */
 	struct {
 		uint64_t rows[SETTING_LINES_MAX];
 		uint64_t listens[DIALECTS_MAX];
@@ -283,6 +289,13 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 
 /* server_stop is done: all connections are closed. */
 void stop_server_closed(void *daemon);
+
+/* ---- token.c: secrets in files ---- */
+
+/* As file_read_secret; refuses an empty file. */
+int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);
+/* Whether it can be read. */
+int secret_check(const char *file, const char *what, struct why *why);
 
 /* The tokens that HTTP clients must present. */
 

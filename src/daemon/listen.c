@@ -50,9 +50,9 @@ int registries_make(struct daemon *d, struct why *why)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
-		r = registry_new(&d->registries[i]);
-		if (r == 0)
-			r = add_methods(d->registries[i], dialects[i], d->settings->debug_methods);
+		r = registry_new(&d->registries[i])
+			    ?: add_methods(d->registries[i], dialects[i],
+					   d->settings->debug_methods);
 	}
 	return r;
 }
@@ -149,9 +149,7 @@ static int open_row(struct daemon *d, const struct plan_row *row, struct why *wh
 
 	if (r != 0)
 		return r;
-	r = server_listen(d->server, &opts, &e, why);
-	if (r == 0)
-		r = hosts_listening(&d->hosts, row->project, e);
+	r = server_listen(d->server, &opts, &e, why) ?: hosts_listening(&d->hosts, row->project, e);
 	if (r == 0 && e->guest)
 		r = hosts_listening(&d->hosts, row->project, e->guest);
 	if (r == 0)

@@ -20,11 +20,8 @@
 
 static int main_argc;
 static char **main_argv;
-static bool check_only;
-static bool dialects_only;
-static bool adopt_only;
-static bool init_store_only;
-static const char *move_from;
+/* By their numbers, the flags that were given: the last value of each, "" for one without a value. */
+static const char *given_flags[FLAG_SERVICE + 1];
 
 /* A socket or a log must not become descriptor 0, 1 or 2. */
 static void fill_standard_descriptors(void)
@@ -75,24 +72,6 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 	return 0;
 }
 
-/* The first pass over the flags finds what comes before other settings: their file, and what
- * --service stands for. */
-static const char *config_flag(struct settings *s)
-{
-	const char *file = NULL;
-	int flag;
-
-	optind = 1;
-	opterr = 0;
-	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
-		if (flag == FLAG_CONFIG)
-			file = optarg;
-		if (flag == FLAG_SERVICE)
-			s->places = PLACES_OWN;
-	}
-	return file;
-}
-
 /* There need not be a file at the standard place, and its folder may be closed to us. But a file that is
  * there, or was read before, is meant: an editor may just be replacing it. */
 static int read_standard(struct settings *s, struct why *why)
@@ -112,7 +91,7 @@ static int read_standard(struct settings *s, struct why *why)
 
 static int read_config(struct settings *s, struct why *why)
 {
-	const char *named = config_flag(s);
+	const char *named = given_flags[FLAG_CONFIG];
 	int r = named ? settings_read_file(s, named, why) : read_standard(s, why);
 
 	/* The sentence names the file. */
@@ -139,18 +118,6 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 	case FLAG_DEBUG:
 		s->debug_methods = true;
 		return 0;
-	case FLAG_CHECK:
-		check_only = true;
-		return 0;
-	case FLAG_DIALECTS:
-		dialects_only = true;
-		return 0;
-	case FLAG_ADOPT:
-		adopt_only = true;
-		return 0;
-	case FLAG_INIT_STORE:
-		init_store_only = true;
-		return 0;
 	default:
 		return 0;
 	}
@@ -161,6 +128,7 @@ static int apply_flags(struct settings *s, struct why *why)
 	int flag;
 
 	optind = 1;
+	opterr = 0;
 	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
 		int r = apply_flag(s, flag, why);
 
@@ -173,29 +141,21 @@ static int apply_flags(struct settings *s, struct why *why)
 /* The file, then the environment, then the flags. */
 static int read_settings(struct settings *s, struct why *why)
 {
-	int r;
-
 	settings_init(s);
-	r = read_config(s, why) ?: settings_read_environment(s, why) ?: apply_flags(s, why);
-	if (r == 0)
-		r = settings_check(s, why);
-	return r;
-}
-
-static void print_settings(void)
-{
-	static struct settings defaults;
-
-	settings_init(&defaults);
-	settings_write_reference(&defaults, stdout);
+	if (given_flags[FLAG_SERVICE])
+		s->places = PLACES_OWN;
+	return read_config(s, why)
+		?: settings_read_environment(s, why)
+		?: apply_flags(s, why)
+		?: settings_check(s, why);
 }
 
 /* Handles flags that only print, and mistakes. -1: continue. */
 static int look_at_flags(void)
 {
+	static struct settings defaults;
 	int flag;
 
-	opterr = 1;
 	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
 		if (flag == FLAG_HELP) {
 			flags_help(stdout);
@@ -206,18 +166,18 @@ static int look_at_flags(void)
 			return 0;
 		}
 		if (flag == FLAG_SETTINGS) {
-			print_settings();
+			settings_init(&defaults);
+			settings_write_reference(&defaults, stdout);
 			return 0;
 		}
-		if (flag == FLAG_MOVE)
-			move_from = optarg;
 		if (flag == '?')
 			return complain("see koined --help", EX_USAGE);
+		given_flags[flag] = optarg ?: "";
 	}
-	if (move_from && optind + 1 != main_argc)
+	if (given_flags[FLAG_MOVE] && optind + 1 != main_argc)
 		return complain("--move requires FROM and TO; see koined --help", EX_USAGE);
-	if (move_from)
-		return daemon_move(move_from, main_argv[optind]);
+	if (given_flags[FLAG_MOVE])
+		return daemon_move(given_flags[FLAG_MOVE], main_argv[optind]);
 	if (optind < main_argc) {
 		fprintf(stderr, "koined: unexpected argument '%s'; see koined --help\n",
 			main_argv[optind]);
@@ -284,16 +244,16 @@ int main(int argc, char **argv)
 		return complain(why.text, why.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
 	log_set_level(settings.log_level);
 	log_tail_start();
-	if (adopt_only)
+	if (given_flags[FLAG_ADOPT])
 		return daemon_adopt(&settings);
-	if (init_store_only)
+	if (given_flags[FLAG_INIT_STORE])
 		return daemon_init_store(&settings);
 	activation_take(&given);
 	if (plan_make(&settings, &given, &plan, &why) != 0)
 		return complain(why.text, EX_CONFIG);
-	if (check_only)
+	if (given_flags[FLAG_CHECK])
 		return daemon_check(&settings, &plan);
-	if (dialects_only)
+	if (given_flags[FLAG_DIALECTS])
 		return daemon_dialects(&settings, &plan);
 	r = settings.log_file[0] ? log_to_file(settings.log_file) : 0;
 	if (r != 0)

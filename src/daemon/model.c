@@ -7,7 +7,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
@@ -19,16 +18,10 @@ enum { KEY_MAX = 4096 };
 
 static int read_key(const struct settings *s, char key[KEY_MAX], struct why *why)
 {
-	int r;
-
 	key[0] = '\0';
-	if (!s->embedding_key_file[0])
-		return 0;
-	r = file_read_secret(s->embedding_key_file, "embedding key", key, KEY_MAX, why);
-	if (r == 0 && !key[0])
-		r = refuse(why, REFUSE_PARAMS, "the embedding key file %s is empty",
-			   s->embedding_key_file);
-	return r;
+	return s->embedding_key_file[0]
+		       ? secret_read(s->embedding_key_file, "embedding key", key, KEY_MAX, why)
+		       : 0;
 }
 
 int model_check(const struct settings *s, struct why *why)

@@ -112,9 +112,8 @@ static int add(struct daemon *d, const struct notify_setting *s, struct why *why
 	int r;
 
 	arena_init(&arena, 4096);
-	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, why);
-	if (r == 0)
-		r = make(d->loop, s, &d->environments.plain, &notifier, &trouble);
+	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, why)
+		    ?: make(d->loop, s, &d->environments.plain, &notifier, &trouble);
 	/* One that could not be made is there, too. */
 	if (r >= 0)
 		r = notify_add(d->engine->notify, &rule, notifier, trouble.text, why);

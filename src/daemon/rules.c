@@ -24,14 +24,14 @@ static void left_out(const struct rule_setting *from, int r, const struct why *w
 		 r > 0 ? why->text : fault_words(r));
 }
 
-static int check(const struct rule_setting *from, struct why *why)
+/* What *ret_rule points at is gone. */
+static int check(const struct rule_setting *from, struct rule *ret_rule, struct why *why)
 {
-	struct rule rule;
 	struct arena a;
 	int r;
 
 	arena_init(&a, ARENA_MAX);
-	r = rule_make(from, &a, &rule, why) ?: automation_check_rule(&rule, why);
+	r = rule_make(from, &a, ret_rule, why) ?: automation_check_rule(ret_rule, why);
 	arena_done(&a);
 	return r;
 }
@@ -49,8 +49,8 @@ static int set_rules(const struct daemon *d)
 	for (unsigned i = 0; i < s->n; i++) {
 		struct why why = {.text = ""};
 
-		d->engine->n_invalid_rules += check(&s->list[i], &why) != 0;
 		r = rule_make(&s->list[i], &a, &rules[n], &why);
+		d->engine->n_invalid_rules += r != 0 || automation_check_rule(&rules[n], &why) != 0;
 		if (r == 0)
 			n++;
 		else
@@ -79,8 +79,9 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		const struct rule_setting *was =
 			section_find(&rule_section, d->settings, now->name);
 		struct why why = {.text = ""}, ignored;
-		int r = check(now, &why);
-		bool stays = r != 0 && was && check(was, &ignored) == 0;
+		struct rule unused;
+		int r = check(now, &unused, &why);
+		bool stays = r != 0 && was && check(was, &unused, &ignored) == 0;
 		char key[SECTION_NAME_MAX + 80], reason[WHY_TEXT_MAX + 80];
 
 		if (r == 0)
@@ -143,22 +144,18 @@ void rules_end(struct daemon *d, uint64_t end_ms)
 void rules_check(const struct settings *s)
 {
 	static const char *const triggers[] = {"cron", "every", "watch", "event"};
-	struct arena a;
 
 	for (unsigned i = 0; i < s->rules.n; i++) {
 		const struct rule_setting *from = &s->rules.list[i];
 		struct rule rule;
 		struct why why = {.text = ""};
-		int r;
+		int r = check(from, &rule, &why);
 
-		arena_init(&a, ARENA_MAX);
-		r = rule_make(from, &a, &rule, &why) ?: automation_check_rule(&rule, &why);
 		if (r == 0)
 			printf("would run     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
 			       rule.disabled ? ", disabled" : "");
 		else
 			printf("would run     %s  error: %s: %s\n", from->name, from->where,
 			       r > 0 ? why.text : fault_words(r));
-		arena_done(&a);
 	}
 }

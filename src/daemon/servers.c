@@ -3,13 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/why.h"
 #include "daemon/life.h"
 #include "engine/mirror/mirror.h"
-
-enum { PASSWORD_MAX = 4096 };
 
 static const struct agent_server_ops *const kinds[] = {[AGENT_SERVER_OPENCODE] = &opencode_server};
 
@@ -75,20 +72,12 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 /* Whether the password is there. Whether the server answers, a running koined says. */
 static int look_at(const struct agent_server_setting *s, struct why *why)
 {
-	char password[PASSWORD_MAX];
 	const char *value = s->password_env[0] ? getenv(s->password_env) : "x";
-	int r;
 
 	if (!value || !value[0])
 		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
 			      s->password_env);
-	if (!s->password_file[0])
-		return 0;
-	r = file_read_secret(s->password_file, "password", password, sizeof(password), why);
-	if (r == 0 && !password[0])
-		r = refuse(why, REFUSE_PARAMS, "the password file %s is empty", s->password_file);
-	explicit_bzero(password, sizeof(password));
-	return r;
+	return s->password_file[0] ? secret_check(s->password_file, "password", why) : 0;
 }
 
 void servers_check(const struct settings *s)

@@ -37,42 +37,22 @@ enum {
 	HURRY_MS = 5000,
 };
 
-static void check_stopped(const struct daemon *d)
+static void on_stopped(void *arg)
 {
-	if (d->server_stopped && d->tasks_stopped && d->sessions_stopped && d->processes_stopped)
-		loop_stop(d->loop);
+	struct stop_part *part = arg;
+	const struct daemon *d = part->daemon;
+
+	part->stopped = true;
+	for (unsigned i = 0; i < N_STOPS; i++) {
+		if (!d->stops[i].stopped)
+			return;
+	}
+	loop_stop(d->loop);
 }
 
 void stop_server_closed(void *daemon)
 {
-	struct daemon *d = daemon;
-
-	d->server_stopped = true;
-	check_stopped(d);
-}
-
-static void on_tasks_stopped(void *arg)
-{
-	struct daemon *d = arg;
-
-	d->tasks_stopped = true;
-	check_stopped(d);
-}
-
-static void on_sessions_stopped(void *arg)
-{
-	struct daemon *d = arg;
-
-	d->sessions_stopped = true;
-	check_stopped(d);
-}
-
-static void on_processes_stopped(void *arg)
-{
-	struct daemon *d = arg;
-
-	d->processes_stopped = true;
-	check_stopped(d);
+	on_stopped(&((struct daemon *)daemon)->stops[STOP_SERVER]);
 }
 
 /* The second time they get no grace period. */
@@ -80,16 +60,19 @@ static void stop_tasks(struct daemon *d, bool at_once)
 {
 	unsigned stop_ms = d->server->opts.limits.stop_ms;
 	unsigned grace_ms = stop_ms < TASKS_GRACE_MS ? stop_ms : TASKS_GRACE_MS;
+	struct stop_part *tasks = &d->stops[STOP_TASKS];
+	struct stop_part *sessions = &d->stops[STOP_SESSIONS];
+	struct stop_part *processes = &d->stops[STOP_PROCESSES];
 
 	if (at_once)
 		grace_ms = 0;
 	automation_stop(d->engine->automation);
-	if (!d->tasks_stopped)
-		tasks_stop(d->engine->tasks, grace_ms, on_tasks_stopped, d);
-	if (!d->sessions_stopped)
-		sessions_stop(d->engine->sessions, grace_ms, on_sessions_stopped, d);
-	if (!d->processes_stopped)
-		processes_stop(d->engine->processes, grace_ms, on_processes_stopped, d);
+	if (!tasks->stopped)
+		tasks_stop(d->engine->tasks, grace_ms, on_stopped, tasks);
+	if (!sessions->stopped)
+		sessions_stop(d->engine->sessions, grace_ms, on_stopped, sessions);
+	if (!processes->stopped)
+		processes_stop(d->engine->processes, grace_ms, on_stopped, processes);
 }
 
 static void on_last_words(void *arg)
@@ -105,8 +88,8 @@ static void on_out_of_patience(void *arg)
 	struct daemon *d = arg;
 
 	log_warn("shutdown timed out", "calls=%d tasks=%d sessions=%d processes=%d",
-		 !d->server_stopped, !d->tasks_stopped, !d->sessions_stopped,
-		 !d->processes_stopped);
+		 !d->stops[STOP_SERVER].stopped, !d->stops[STOP_TASKS].stopped,
+		 !d->stops[STOP_SESSIONS].stopped, !d->stops[STOP_PROCESSES].stopped);
 	d->hurried = true;
 	loop_stop(d->loop);
 }
@@ -219,7 +202,8 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 
 int stop_prepare(struct daemon *d, struct why *why)
 {
-	int r = timer_new(d->loop, on_last_words, d, &d->last_words);
-
-	return r != 0 ? r : timer_new(d->loop, on_out_of_patience, d, &d->patience);
+	for (unsigned i = 0; i < N_STOPS; i++)
+		d->stops[i].daemon = d;
+	return timer_new(d->loop, on_last_words, d, &d->last_words)
+		       ?: timer_new(d->loop, on_out_of_patience, d, &d->patience);
 }

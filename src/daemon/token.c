@@ -12,6 +12,26 @@
 
 enum { SHORTEST = 16, LONGEST = 200, TOKEN_LEN = 64 };
 
+int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why)
+{
+	int r = file_read_secret(file, what, out, size, why);
+
+	if (r == 0 && !out[0])
+		return refuse(why, REFUSE_PARAMS, "the %s file %s is empty", what, file);
+	return r;
+}
+
+int secret_check(const char *file, const char *what, struct why *why)
+{
+	char secret[4096];
+	int r = secret_read(file, what, secret, sizeof(secret), why);
+
+	explicit_bzero(secret, sizeof(secret));
+	return r;
+}
+
+/* ---- tokens ---- */
+
 static int read_file(const char *file, char *out, size_t size, struct why *why)
 {
 	int r = file_read_secret(file, "token", out, size, why);
