@@ -74,17 +74,12 @@ struct conn {
 
 int conn_pool_new(struct loop *l, struct conn_pool **ret_pool)
 {
-	struct conn_pool *p = malloc(sizeof(*p));
+	struct conn_pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return -ENOMEM;
 	p->loop = l;
-	p->low_mark = 0;
-	p->held_max = 0;
-	p->held = 0;
-	p->held_out = 0;
 	list_init(&p->slow);
-	p->n_spare = 0;
 	*ret_pool = p;
 	return 0;
 }

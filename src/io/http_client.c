@@ -489,15 +489,11 @@ static int fetch_new(struct http_client *c, const struct http_fetch_opts *opts,
 	if (!f->easy)
 		return -ENOMEM;
 	set_callbacks(f);
-	r = timer_new(c->loop, on_idle, f, &f->idle);
-	if (r == 0)
-		r = add_headers(f, opts->headers);
-	if (r == 0)
-		r = take_body(f, opts->body, opts->lent);
-	if (r == 0)
-		r = set_options(f, opts);
-	if (r == 0)
-		r = limit_total(f, opts->total_timeout_ms);
+	r = timer_new(c->loop, on_idle, f, &f->idle)
+		?: add_headers(f, opts->headers)
+		?: take_body(f, opts->body, opts->lent)
+		?: set_options(f, opts)
+		?: limit_total(f, opts->total_timeout_ms);
 	if (r == 0)
 		*ret_fetch = TAKE(f);
 	return r;

@@ -10,21 +10,16 @@
 
 #include "base/cleanup.h"
 #include "base/unix_name.h"
+#include "io/process/lineage.h"
 
 /* A program chooses its name itself. */
 static void read_program(struct occupant *o)
 {
-	char path[64];
-	CLEANUP(closep) int fd = -1;
-	ssize_t n;
+	struct process_seen seen;
 
-	if (o->pid <= 0)
+	if (!process_see(o->pid, &seen))
 		return;
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)o->pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd >= 0 ? read(fd, o->program, sizeof(o->program) - 1) : 0;
-	o->program[n > 0 ? n : 0] = '\0';
-	o->program[strcspn(o->program, "\n")] = '\0';
+	snprintf(o->program, sizeof(o->program), "%.*s", (int)sizeof(o->program) - 1, seen.name);
 	for (char *p = o->program; *p; p++) {
 		if (*p < ' ' || *p > '~')
 			*p = '?';

@@ -252,11 +252,9 @@ static int open_all(struct pipes *j, struct loop *l, int in, int out, int *ret_f
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
 		return -errno;
-	r = open_side(j, l, &j->inner, pair[1]);
-	if (r == 0)
-		r = open_side(j, l, &j->in, in);
-	if (r == 0)
-		r = open_side(j, l, &j->out, out);
+	r = open_side(j, l, &j->inner, pair[1])
+		?: open_side(j, l, &j->in, in)
+		?: open_side(j, l, &j->out, out);
 	if (r != 0)
 		close(pair[0]);
 	else

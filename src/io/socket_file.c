@@ -23,6 +23,7 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/unix_name.h"
 
 enum {
@@ -68,16 +69,11 @@ static void lock_path(const char *path, char out[LOCK_PATH_MAX])
 static int make_parents(const char *path, struct why *why)
 {
 	char dir[UNIX_PATH_MAX + 1];
-	struct stat st;
+	int r;
 
 	strcpy(dir, path);
-	for (char *slash = strchr(dir + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (stat(dir, &st) != 0 && mkdir(dir, 0700) != 0 && errno != EEXIST)
-			return cannot(why, "create directory", dir, errno);
-		*slash = '/';
-	}
-	return 0;
+	r = file_make_parents(dir, 0700);
+	return r == 0 ? 0 : cannot(why, "create directory", dir, -r);
 }
 
 /* A daemon that is killed while it starts a program leaves a child that has everything open,

@@ -248,27 +248,16 @@ static bool is_below(const char *path, const char *top)
 	return strncmp(path, top, n) == 0 && (path[n] == '\0' || path[n] == '/');
 }
 
-/* FIXME: linear in folders for each one that is moved. Fine for people and their
+/* Those at `path` and below it; NULL: those that the last rescan did not see.
+ * FIXME: linear in folders for each one that is moved. Fine for people and their
  * editors; index by path before something moves thousands. */
-static void folder_left(struct watch *w, const char *path)
+static void unwatch_folders(struct watch *w, const char *path)
 {
 	for (unsigned i = 0; i < N_BUCKETS; i++) {
 		list_for_each (at, following, &w->buckets[i]) {
 			struct folder *f = list_entry(at, struct folder, by_wd);
 
-			if (is_below(f->path, path))
-				folder_unwatch(w, f);
-		}
-	}
-}
-
-static void drop_unseen(struct watch *w)
-{
-	for (unsigned i = 0; i < N_BUCKETS; i++) {
-		list_for_each (at, following, &w->buckets[i]) {
-			struct folder *f = list_entry(at, struct folder, by_wd);
-
-			if (f->round != w->round)
+			if (path ? is_below(f->path, path) : f->round != w->round)
 				folder_unwatch(w, f);
 		}
 	}
@@ -293,14 +282,14 @@ static void rescan(struct watch *w)
 	w->round++;
 	w->full = false;
 	cope(w, scan_root(w));
-	drop_unseen(w);
+	unwatch_folders(w, NULL);
 	tell(w, WATCH_OVERFLOW, w->root);
 }
 
 /* The root itself is gone or elsewhere; what its watches see is no longer below it. */
 static void root_left(struct watch *w)
 {
-	folder_left(w, w->root);
+	unwatch_folders(w, w->root);
 	tell(w, WATCH_DELETE, w->root);
 }
 
@@ -312,7 +301,7 @@ static void entry_changed(struct watch *w, const struct inotify_event *e, const 
 		tell(w, WATCH_MODIFY, path);
 	if (e->mask & (IN_DELETE | IN_MOVED_FROM)) {
 		if (folder && e->mask & IN_MOVED_FROM)
-			folder_left(w, path);
+			unwatch_folders(w, path);
 		tell(w, WATCH_DELETE, path);
 	}
 	if (e->mask & (IN_CREATE | IN_MOVED_TO)) {

@@ -405,7 +405,7 @@ def test_a_path_of_107_bytes_is_served_and_511_refused():
         room = 107 - len(folder.path) - 1
         good = folder("s" * room)
         same(len(good), 107, "length")
-        bad = folder("d/" * ((511 - len(folder.path)) // 2))
+        bad = folder("d/" * ((510 - len(folder.path)) // 2))
         refused_there(folder, bad.ljust(511, "s"), b"too long (511 bytes, limit 510)")
         refused_there(folder, folder("d" * 80, "s" * 83), b"or its file name to 82")
         same(os.listdir(folder.path), [], "left behind")

@@ -297,7 +297,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 	if (r == 0)
 		r = timer_new(all->opts.loop, on_grace, p, &p->grace);
 	if (r == 0)
-		r = supervisor_mark(all->opts.owner, p->mark);
+		r = tree_mark(all->opts.owner, p->mark);
 	if (r != 0) {
 		process_free(p);
 		return r;

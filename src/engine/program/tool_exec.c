@@ -129,7 +129,7 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	if (e == 0 && !t->opts.owner)
 		e = refuse(why, REFUSE_UNAVAILABLE, "the program supervisor is not running");
 	if (e == 0)
-		e = supervisor_mark(t->opts.owner, r->mark);
+		e = tree_mark(t->opts.owner, r->mark);
 	if (e == 0)
 		e = timer_new(t->opts.loop, on_late, r, &r->timer);
 	if (e != 0)

@@ -294,7 +294,7 @@ static int set_ids(struct live_session *l)
 {
 	int r = uuid4(l->id) ?: uuid4(l->run);
 
-	return r == 0 ? supervisor_mark(store_owner(l->sessions->opts.store), l->mark) : r;
+	return r == 0 ? tree_mark(store_owner(l->sessions->opts.store), l->mark) : r;
 }
 
 static struct live_session *live_new(struct sessions *s)

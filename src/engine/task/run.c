@@ -510,7 +510,7 @@ static struct run *run_new(struct tasks *t, struct live *l)
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (!l->reserved)
 		l->reserved = task_change_new(NULL, NULL);
-	if (!l->reserved || supervisor_mark(t->owner, r->mark) != 0) {
+	if (!l->reserved || tree_mark(t->owner, r->mark) != 0) {
 		free(r);
 		return NULL;
 	}

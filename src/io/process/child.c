@@ -111,11 +111,11 @@ static void streams_done(struct streams *s)
 
 static int open_input(const char *input, size_t len, int *ret_fd)
 {
-	CLEANUP(closep) int fd = memfd_create("stdin", MFD_CLOEXEC);
+	CLEANUP(closep) int fd = spawn_lift(memfd_create("stdin", MFD_CLOEXEC));
 	int r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	r = file_write_all(fd, input, len);
 	if (r != 0)
 		return r;
@@ -128,23 +128,8 @@ static int open_input(const char *input, size_t len, int *ret_fd)
 
 static int open_null(int *ret_fd)
 {
-	*ret_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-	return *ret_fd < 0 ? -errno : 0;
-}
-
-/* Where 0, 1 or 2 were closed, one of ours may have got that number, which belongs to the child. */
-static int lift(int *fd)
-{
-	int above;
-
-	if (*fd > 2)
-		return 0;
-	above = fcntl(*fd, F_DUPFD_CLOEXEC, 3);
-	if (above < 0)
-		return -errno;
-	close(*fd);
-	*fd = above;
-	return 0;
+	*ret_fd = spawn_lift(open("/dev/null", O_RDONLY | O_CLOEXEC));
+	return *ret_fd < 0 ? *ret_fd : 0;
 }
 
 /* Blocking: only our own end is made non-blocking. */
@@ -152,6 +137,9 @@ static int open_pipe(int ends[2])
 {
 	if (pipe2(ends, O_CLOEXEC) != 0)
 		return -errno;
+	ends[1] = spawn_lift(ends[1]);
+	if (ends[1] < 0)
+		return ends[1];
 	/* Where that size is not allowed, the pipe stays as it is. */
 	(void)fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
 	return 0;
@@ -159,20 +147,11 @@ static int open_pipe(int ends[2])
 
 static int open_streams(const struct child_opts *opts, struct streams *s)
 {
-	int r = open_pipe(s->out);
+	int r = open_pipe(s->out) ?: open_pipe(s->err);
 
-	if (r == 0)
-		r = open_pipe(s->err);
-	if (r == 0)
-		r = opts->input ? open_input(opts->input, opts->input_len, &s->in)
-				: open_null(&s->in);
-	if (r == 0)
-		r = lift(&s->in);
-	if (r == 0)
-		r = lift(&s->out[1]);
-	if (r == 0)
-		r = lift(&s->err[1]);
-	return r;
+	if (r != 0)
+		return r;
+	return opts->input ? open_input(opts->input, opts->input_len, &s->in) : open_null(&s->in);
 }
 
 static bool any_output_open(const struct child *c)
@@ -650,11 +629,9 @@ static int start(struct child *c, struct loop *l, const struct child_opts *opts,
 		c->outputs[1].ended = true;
 		return run(c, opts, &s, why);
 	}
-	r = open_streams(opts, &s);
-	if (r == 0)
-		r = adopt_output(&c->outputs[0], &s.out[0]);
-	if (r == 0)
-		r = adopt_output(&c->outputs[1], &s.err[0]);
+	r = open_streams(opts, &s)
+		?: adopt_output(&c->outputs[0], &s.out[0])
+		?: adopt_output(&c->outputs[1], &s.err[0]);
 	if (r != 0)
 		return r;
 	return run(c, opts, &s, why);

@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 #include "io/inner.h"
+#include "io/process/spawn.h"
 
 enum {
 	READ_SIZE = 16 * 1024,
@@ -189,26 +190,12 @@ int console_end_input(struct console *c)
 
 /* ---- the start ---- */
 
-/* Where 0, 1 or 2 were closed, one of ours may have got that number. */
-static int open_above(int fd)
-{
-	int above;
-
-	if (fd < 0 || fd > 2)
-		return fd < 0 ? -errno : fd;
-	above = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-	if (above < 0)
-		above = -errno;
-	close(fd);
-	return above;
-}
-
 static int make_terminal(struct console *c)
 {
 	const struct winsize size = {.ws_row = CONSOLE_ROWS, .ws_col = CONSOLE_COLUMNS};
 	char name[64];
 
-	c->out.fd = open_above(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
+	c->out.fd = spawn_lift(posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC | O_NONBLOCK));
 	if (c->out.fd < 0)
 		return c->out.fd;
 	if (grantpt(c->out.fd) != 0 || unlockpt(c->out.fd) != 0 ||
@@ -219,7 +206,7 @@ static int make_terminal(struct console *c)
 	if (c->in.fd < 0)
 		return -errno;
 	for (int i = 0; i < 3; i++) {
-		c->streams[i] = open_above(open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
+		c->streams[i] = spawn_lift(open(name, O_RDWR | O_NOCTTY | O_CLOEXEC));
 		if (c->streams[i] < 0)
 			return c->streams[i];
 	}
@@ -232,8 +219,8 @@ static int make_pipe(int *ret_read, int *ret_write)
 
 	if (pipe2(fds, O_CLOEXEC) != 0)
 		return -errno;
-	*ret_read = open_above(fds[0]);
-	*ret_write = open_above(fds[1]);
+	*ret_read = spawn_lift(fds[0]);
+	*ret_write = spawn_lift(fds[1]);
 	return *ret_read < 0 ? *ret_read : *ret_write < 0 ? *ret_write : 0;
 }
 

@@ -371,9 +371,10 @@ int guard_start(struct loop *l, const struct guard_opts *o, struct guard **ret_g
 	g->fd = -1;
 	strcpy(g->owner, o->owner);
 	pthread_mutex_init(&g->lock, NULL);
-	r = name_guard(g) ?: start_watchman(g) ?: wait_until_ready(g);
-	if (r == 0)
-		r = ticker_new(l, TICK_MS, on_tick, g, &g->tick);
+	r = name_guard(g)
+		?: start_watchman(g)
+		?: wait_until_ready(g)
+		?: ticker_new(l, TICK_MS, on_tick, g, &g->tick);
 	if (r != 0) {
 		if (g->now)
 			dismiss(g, true);

@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 
 static void run(struct list *asides);
-static struct helper hunter = HELPER(hunter, run);
+struct helper hunter = HELPER(hunter, run);
 
 static struct hunt *hunt_of(struct list *link)
 {
@@ -98,19 +98,4 @@ static void run(struct list *asides)
 			aside_end(&hunt_of(first)->aside);
 		}
 	}
-}
-
-int hunt_prepare(struct loop *l)
-{
-	return helper_start(&hunter, l);
-}
-
-void hunt_begin(struct loop *l, struct hunt *h)
-{
-	helper_give(&hunter, l, &h->aside);
-}
-
-void hunt_pause(bool pause)
-{
-	helper_pause(&hunter, pause);
 }

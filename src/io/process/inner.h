@@ -61,7 +61,6 @@ struct processes {
 
 /* The limit that carries a mark; the part of one that names the owner. */
 uint64_t mark_limit(const char *mark);
-uint64_t owner_limit(const char *owner);
 uint64_t owner_part(uint64_t limit);
 
 /* Of this process; 0: none of ours. */
@@ -81,6 +80,9 @@ static inline bool is_shortage(int r)
 
 /* Ourselves, or who is spared. */
 bool is_spared(pid_t pid);
+
+/* A file of its folder in /proc; -1 with errno. */
+int process_open(pid_t pid, const char *name);
 
 struct process *tree_find(const struct processes *all, pid_t pid);
 
@@ -179,14 +181,8 @@ struct hunt {
 	unsigned n;
 };
 
-/* What can fail does so here. */
-int hunt_prepare(struct loop *l);
-
-/* The hunt is the hunter's until aside.finished has come. */
-void hunt_begin(struct loop *l, struct hunt *h);
-
-/* For tests: nothing is taken up meanwhile. */
-void hunt_pause(bool pause);
+/* Takes the aside of a hunt, which is its own until `finished` has come. */
+extern struct helper hunter;
 
 /*
  * A child that begins in a cgroup. One that enters by itself writes to cgroup.procs, for which the

@@ -15,16 +15,22 @@
 
 #include "base/cleanup.h"
 #include "io/inner.h"
+#include "io/process/inner.h"
 
 enum { STAT_MAX = 1024, WORDS_MAX = 4096 };
 
-static ssize_t read_of(pid_t pid, const char *name, char *out, size_t size)
+int process_open(pid_t pid, const char *name)
 {
 	char path[64];
-	CLEANUP(closep) int fd = -1;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+static ssize_t read_of(pid_t pid, const char *name, char *out, size_t size)
+{
+	CLEANUP(closep) int fd = process_open(pid, name);
+
 	return fd < 0 ? -1 : read(fd, out, size);
 }
 
@@ -41,31 +47,37 @@ static bool link_of(pid_t pid, const char *name, char *out, size_t size)
 
 /* "PID (NAME) STATE PPID GROUP SESSION TTY ...": the name may contain anything, so the last
  * ")" counts. */
-bool process_see(pid_t pid, struct process_seen *ret)
+static bool parse_stat(const char *text, struct process_seen *ret)
 {
-	char text[STAT_MAX];
-	ssize_t n = pid > 0 ? read_of(pid, "stat", text, sizeof(text) - 1) : -1;
-	const char *begin, *end;
-	int parent, terminal;
+	const char *begin = strchr(text, '('), *end = strrchr(text, ')');
 	char state;
 
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	begin = strchr(text, '(');
-	end = strrchr(text, ')');
-	*ret = (struct process_seen) {.pid = pid};
 	if (!begin || !end ||
 	    sscanf(end + 1,
-		   " %c %d %*d %*d %d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
-		   "%lld",
-		   &state, &parent, &terminal, &ret->started) != 4)
+		   " %c %d %d %*d %d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld %*d %lld",
+		   &state, &ret->parent, &ret->group, &ret->terminal, &ret->n_threads,
+		   &ret->started) != 6)
 		return false;
-	ret->ended = state == 'Z' || state == 'X';
-	ret->parent = parent;
-	ret->terminal = terminal;
+	ret->ended = state == 'Z' || state == 'X' || state == 'x';
 	snprintf(ret->name, sizeof(ret->name), "%.*s", (int)(end - begin - 1), begin + 1);
 	return true;
+}
+
+int process_read(pid_t pid, struct process_seen *ret)
+{
+	char text[STAT_MAX];
+	ssize_t n = read_of(pid, "stat", text, sizeof(text) - 1);
+
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	*ret = (struct process_seen) {.pid = pid};
+	return parse_stat(text, ret) ? 0 : -ESRCH;
+}
+
+bool process_see(pid_t pid, struct process_seen *ret)
+{
+	return pid > 0 && process_read(pid, ret) == 0;
 }
 
 /* A parent that began later is another process that got its pid. */
@@ -98,15 +110,6 @@ bool lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX], unsigned *ret
 	}
 	*ret_n = n;
 	return n > 0 && n < LINEAGE_MAX && !is_hidden_from_us(ret[n - 1].parent);
-}
-
-bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long long started)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (lineage[i].pid == pid && lineage[i].started == started)
-			return true;
-	}
-	return false;
 }
 
 /* ---- who is speaking ---- */

@@ -23,10 +23,15 @@ struct process_seen {
 	pid_t pid;
 	pid_t parent;
 	long long started; /* in the kernel's own ticks */
-	int terminal;      /* its terminal's device; 0: none */
-	bool ended;        /* it only waits to be reaped */
-	char name[64];     /* as it calls itself */
+	pid_t group;
+	int terminal;   /* its terminal's device; 0: none */
+	long n_threads; /* 1 or 0 where it has ended; more: only the first of them has */
+	bool ended;     /* it only waits to be reaped */
+	char name[64];  /* as it calls itself */
 };
+
+/* 0 or -errno, such as -EMFILE. */
+int process_read(pid_t pid, struct process_seen *ret);
 
 /* False: there is none, or none that we may see. */
 bool process_see(pid_t pid, struct process_seen *ret);
@@ -37,9 +42,6 @@ bool process_see(pid_t pid, struct process_seen *ret);
  * hides from us.
  */
 bool lineage_read(pid_t pid, struct process_seen ret[LINEAGE_MAX], unsigned *ret_n);
-
-/* Whether one of them is that process. */
-bool lineage_has(const struct process_seen *lineage, unsigned n, pid_t pid, long long started);
 
 /*
  * Who speaks through this process. A program that was started at the other end of a pipe (a

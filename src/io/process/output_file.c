@@ -305,6 +305,8 @@ int output_file_read(const char *path, int64_t offset, void *data, size_t size,
 		     struct output_range *ret_range)
 {
 	CLEANUP(donep) struct piece a = {.fd = -1}, b = {.fd = -1};
+	const struct piece *last, *before;
+	bool touch;
 	int ra = piece_open(path, "", O_RDONLY, &a);
 	int rb = piece_open(path, ".1", O_RDONLY, &b);
 
@@ -312,21 +314,12 @@ int output_file_read(const char *path, int64_t offset, void *data, size_t size,
 		return ra;
 	if (rb != 0 && !is_missing(rb))
 		return rb;
-	if (ra != 0)
-		return read_pieces(&b, &b, offset, data, size, ret_range);
 	/* If it was rotated in between, the second is the same file; twice, a later one; more
 	 * often, they do not touch, and the later is all there is. */
-	if (rb != 0)
-		return read_pieces(&a, &a, offset, data, size, ret_range);
-	if (b.base == a.base)
-		return read_pieces(&b, &b, offset, data, size, ret_range);
-	if (piece_end(&b) == a.base)
-		return read_pieces(&b, &a, offset, data, size, ret_range);
-	if (piece_end(&a) == b.base)
-		return read_pieces(&a, &b, offset, data, size, ret_range);
-	if (b.base > a.base)
-		return read_pieces(&b, &b, offset, data, size, ret_range);
-	return read_pieces(&a, &a, offset, data, size, ret_range);
+	last = ra != 0 || (rb == 0 && b.base >= a.base) ? &b : &a;
+	before = last == &a ? &b : &a;
+	touch = ra == 0 && rb == 0 && piece_end(before) == last->base;
+	return read_pieces(touch ? before : last, last, offset, data, size, ret_range);
 }
 
 int output_file_remove(const char *path)

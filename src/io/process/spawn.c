@@ -63,6 +63,19 @@ static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- before ---- */
 
+int spawn_lift(int fd)
+{
+	int above;
+
+	if (fd < 0 || fd > 2)
+		return fd < 0 ? -errno : fd;
+	above = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+	if (above < 0)
+		above = -errno;
+	close(fd);
+	return above;
+}
+
 static size_t count(const char *const *list)
 {
 	size_t n = 0;

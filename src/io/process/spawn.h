@@ -80,5 +80,9 @@ bool spawn_reap_all(void);
 int spawn_opts_copy(const struct spawn_opts *opts, struct spawn_opts **ret_copy);
 void spawn_opts_free(struct spawn_opts *copy); /* accepts NULL */
 
+/* Where 0, 1 or 2 were closed, a descriptor of ours may have got such a number, which belongs to the
+ * child. Takes what open() and its like returned, and returns a descriptor above 2, or -errno. */
+int spawn_lift(int fd);
+
 /* The PATH of such an environment, or NULL. */
 const char *spawn_path(const struct spawn_opts *opts);

@@ -59,11 +59,6 @@ struct supervised {
 	char what[]; /* for the log */
 };
 
-int supervisor_mark(const char *owner, char out[TREE_MARK_MAX])
-{
-	return tree_mark(owner, out);
-}
-
 /* ---- signals ---- */
 
 /* One hunt at a time; what is asked for meanwhile follows. */
@@ -78,7 +73,7 @@ static void hunt(struct supervised *s, int number)
 	s->hunt.cgroup = s->cgroup;
 	s->hunt.signal = number;
 	s->hunt.told_group = number == SIGKILL ? 0 : child_pid(s->child);
-	hunt_begin(s->loop, &s->hunt);
+	helper_give(&hunter, s->loop, &s->hunt.aside);
 }
 
 /* The group first, and at once: that works even where there is no memory to search. */
@@ -337,7 +332,7 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 	/* Without a mark nobody would find what it leaves behind. */
 	if (!opts->mark || !*opts->mark || strlen(opts->mark) >= TREE_MARK_MAX)
 		return -EINVAL;
-	r = hunt_prepare(l);
+	r = helper_start(&hunter, l);
 	if (r != 0)
 		return r;
 	s = supervised_new(l, opts);
@@ -376,7 +371,7 @@ static void drop(struct supervised *s)
 	}
 	s->hunt.cgroup = s->cgroup;
 	s->hunt.removes = true;
-	hunt_begin(s->loop, &s->hunt);
+	helper_give(&hunter, s->loop, &s->hunt.aside);
 }
 
 /* Nobody is told any more. */

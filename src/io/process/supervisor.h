@@ -25,7 +25,7 @@ struct supervised_opts {
 	struct text input;      /* what it reads; {NULL, 0}: nothing */
 	const int *streams;     /* instead of an input and on_output: see io/process/child.h */
 	bool terminal;
-	const char *mark; /* of supervisor_mark; copied */
+	const char *mark; /* of tree_mark; copied */
 	const char *what; /* for the log: "task=task-0001"; copied */
 
 	/* With this, it is started beside the loop: see io/process/child.h. NULL: supervised_start
@@ -42,9 +42,6 @@ struct supervised_opts {
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
 };
-
-/* A fresh mark of this owner (see tree_mark). */
-int supervisor_mark(const char *owner, char out[TREE_MARK_MAX]);
 
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or folder. */
 int supervised_start(struct loop *l, const struct supervised_opts *opts,

@@ -145,11 +145,6 @@ static uint64_t limit_of_owner(const char *owner, size_t len)
 	return LIMIT_BASE | hash31(owner, len) << OWNER_SHIFT;
 }
 
-uint64_t owner_limit(const char *owner)
-{
-	return limit_of_owner(owner, strlen(owner));
-}
-
 uint64_t owner_part(uint64_t limit)
 {
 	return limit & OWNER_MASK;
@@ -202,7 +197,7 @@ static bool is_mark(const char *mark)
 
 static struct wish prefix_wish(const char *owner)
 {
-	return (struct wish) {.mark = owner, .limit = owner_limit(owner)};
+	return (struct wish) {.mark = owner, .limit = limit_of_owner(owner, strlen(owner))};
 }
 
 bool tree_is_marked(pid_t pid, const char *owner)

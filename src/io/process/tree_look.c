@@ -10,9 +10,9 @@
 
 #include "base/cleanup.h"
 #include "io/process/inner.h"
+#include "io/process/lineage.h"
 
 enum {
-	STAT_MAX = 1024,
 	ENVIRON_CHUNK = 32 * 1024,
 	N_PROCESSES_MAX = 1 << 22, /* the kernel's own limit */
 };
@@ -26,57 +26,11 @@ unsigned long tree_n_looks(void)
 
 /* ---- one process ---- */
 
-static int open_of(pid_t pid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC);
-}
-
-/*
- * "PID (NAME) STATE PPID PGRP ...": the name may hold anything, so the last ")" counts. A process
- * whose first thread has ended looks like a zombie though others of it run.
- */
-static bool parse_stat(const char *text, struct process *p)
-{
-	const char *at = strrchr(text, ')');
-	long n_threads;
-	char state;
-	int parent, group;
-
-	if (!at || sscanf(at + 1,
-			  " %c %d %d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld "
-			  "%*d %lld",
-			  &state, &parent, &group, &n_threads, &p->started) != 5)
-		return false;
-	p->parent = parent;
-	p->group = group;
-	p->dead = (state == 'Z' && n_threads <= 1) || state == 'X' || state == 'x';
-	return true;
-}
-
-static int read_process(pid_t pid, struct process *ret)
-{
-	CLEANUP(closep) int fd = open_of(pid, "stat");
-	char text[STAT_MAX];
-	ssize_t n;
-
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
-	*ret = (struct process) {.pid = pid, .wish = NONE, .chain = NONE, .above = NONE};
-	return parse_stat(text, ret) ? 0 : -ESRCH;
-}
-
 long long tree_started(pid_t pid)
 {
-	struct process p;
+	struct process_seen seen;
 
-	return pid > 0 && read_process(pid, &p) == 0 ? p.started : 0;
+	return process_see(pid, &seen) ? seen.started : 0;
 }
 
 /* ---- whose mark it carries ---- */
@@ -151,7 +105,7 @@ static size_t wish_in(const struct wanted *w, const char *data, size_t len, bool
 
 static size_t environ_carries(const struct wanted *w, pid_t pid)
 {
-	CLEANUP(closep) int fd = open_of(pid, "environ");
+	CLEANUP(closep) int fd = process_open(pid, "environ");
 	/* The end of one piece stays before the next; at first, the NUL that precedes a name. */
 	char data[ENVIRON_CHUNK + VARIABLE_LEN + TREE_MARK_MAX];
 	size_t len = 1, from = 0, wish = NONE;
@@ -230,14 +184,24 @@ int each_pid(int (*fn)(void *arg, pid_t pid), void *arg)
 	return r;
 }
 
+/* A process whose first thread has ended looks like a zombie though others of it run. */
 static int read_one(void *all, pid_t pid)
 {
-	struct process p;
-	int r = read_process(pid, &p);
+	struct process_seen seen;
+	int r = process_read(pid, &seen);
 
-	if (r == 0)
-		return add_process(all, &p);
-	return is_shortage(r) ? r : 0; /* gone, or hidden from us */
+	if (r != 0)
+		return is_shortage(r) ? r : 0; /* gone, or hidden from us */
+	return add_process(all, &(struct process) {
+					.pid = pid,
+					.parent = seen.parent,
+					.group = seen.group,
+					.started = seen.started,
+					.dead = seen.ended && seen.n_threads <= 1,
+					.wish = NONE,
+					.chain = NONE,
+					.above = NONE,
+				});
 }
 
 static int read_all(struct processes *all)

@@ -1133,7 +1133,7 @@ static void leave_running(struct world *w, const char *owner, struct left_runnin
 					     .arg = l};
 	struct why why;
 
-	assert_int_equal(supervisor_mark(owner, l->mark), 0);
+	assert_int_equal(tree_mark(owner, l->mark), 0);
 	assert_int_equal(supervised_start(w->stage.loop, &opts, &l->program, &why), 0);
 	stage_until(&w->stage, l->up);
 }

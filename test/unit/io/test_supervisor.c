@@ -50,7 +50,7 @@ static int world_setup(void **state)
 	snprintf(owner, sizeof(owner), "supervisor-test%d.", (int)getpid());
 	stage_make(&w->stage, NULL);
 	assert_int_equal(tree_keeper_new(w->stage.loop, &w->keeper), 0);
-	assert_int_equal(supervisor_mark(owner, w->mark), 0);
+	assert_int_equal(tree_mark(owner, w->mark), 0);
 	*state = w;
 	return 0;
 }
@@ -475,7 +475,7 @@ static void start_many(struct world *w, struct many *m, const char *script)
 	};
 
 	for (int i = 0; i < N_MANY; i++) {
-		assert_int_equal(supervisor_mark(owner, mark), 0);
+		assert_int_equal(tree_mark(owner, mark), 0);
 		assert_int_equal(supervised_start(w->stage.loop, &opts, &m->all[i], &w->why), 0);
 	}
 	stage_until(&w->stage, m->n_up == N_MANY);
@@ -498,14 +498,14 @@ TEST(those_that_end_together_are_looked_for_together)
 	m = (struct many) {.n_up = 0};
 	start_many(w, &m, "setsid sleep 60 & echo up; wait");
 	before = tree_n_looks();
-	hunt_pause(true);
+	helper_pause(&hunter, true);
 	for (int i = 0; i < N_MANY; i++)
 		supervised_end(m.all[i], 600000);
 	stage_until(&w->stage, m.n_ended == N_MANY);
 	/* Nobody's end is told before the search. */
 	assert_int_equal(m.n_exits, 0);
 	assert_int_equal(tree_n_looks(), before);
-	hunt_pause(false);
+	helper_pause(&hunter, false);
 	stage_until(&w->stage, m.n_exits == N_MANY);
 	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
 	assert_int_equal(n_below(), 0);
@@ -521,9 +521,9 @@ TEST(those_that_are_killed_together_are_looked_for_together)
 	m = (struct many) {.n_up = 0};
 	start_many(w, &m, "trap '' TERM; setsid sleep 60 & echo up; wait");
 	before = tree_n_looks();
-	hunt_pause(true);
+	helper_pause(&hunter, true);
 	free_many(&m);
-	hunt_pause(false);
+	helper_pause(&hunter, false);
 	nobody_is_left(w);
 	/* Some of them are ours, and the world's. */
 	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
