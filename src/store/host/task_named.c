@@ -70,13 +70,21 @@ static int find_many(struct connection *c, const struct task_named *tasks, unsig
 	return r ?: rows_take(q, list);
 }
 
-static struct task_named *named(struct task_named *tasks, unsigned n, const struct task *row)
+/* A task may be named twice. */
+static void take_rows(struct task_named *tasks, unsigned n, const struct row_list *list)
 {
+	const struct task *rows = list->rows;
+
 	for (unsigned i = 0; i < n; i++) {
-		if (text_equal(tasks[i].id, row->id) && text_equal(tasks[i].project, row->project))
-			return &tasks[i];
+		struct task_named *t = &tasks[i];
+
+		for (unsigned j = 0; j < list->n && !t->found; j++) {
+			t->found = text_equal(t->id, rows[j].id) &&
+				   text_equal(t->project, rows[j].project);
+			if (t->found)
+				t->row = rows[j];
+		}
 	}
-	return NULL;
 }
 
 static int find_rows(struct connection *c, struct arena *arena, struct task_named *tasks,
@@ -84,16 +92,9 @@ static int find_rows(struct connection *c, struct arena *arena, struct task_name
 {
 	struct row_list list = {.arena = arena};
 	int r = n == 1 ? find_one(c, tasks, &list) : find_many(c, tasks, n, &list);
-	const struct task *rows = list.rows;
 
-	for (unsigned i = 0; i < list.n && r == 0; i++) {
-		struct task_named *t = named(tasks, n, &rows[i]);
-
-		if (!t)
-			continue;
-		t->row = rows[i];
-		t->found = true;
-	}
+	if (r == 0)
+		take_rows(tasks, n, &list);
 	return r;
 }
 
@@ -144,26 +145,27 @@ static int find_before(struct connection *c, const struct task_named *tasks, uns
 	return r ?: rows_take(q, list);
 }
 
-/* One that is no longer in the store was completed long ago. */
+/* The rows are in order of their tasks. A task that is no longer in the store was completed long ago. */
 static int take_before(struct arena *arena, struct task_named *t, const struct before *rows,
 		       unsigned n)
 {
-	struct text *ids = arena_alloc(arena, (n + 1) * sizeof(ids[0]));
+	struct text *ids;
+	unsigned n_before = 0;
 
-	t->after_states = arena_zalloc(arena, (n + 1) * sizeof(t->after_states[0]));
+	for (; n > 0 && rows->task != t->row.seq; n--)
+		rows++;
+	while (n_before < n && rows[n_before].task == t->row.seq)
+		n_before++;
+	ids = arena_alloc(arena, (n_before + 1) * sizeof(ids[0]));
+	t->after_states = arena_zalloc(arena, (n_before + 1) * sizeof(t->after_states[0]));
 	if (!ids || !t->after_states)
 		return -ENOMEM;
-	t->row.after = (struct texts) {.items = ids};
-	for (unsigned i = 0; i < n; i++) {
-		unsigned at = t->row.after.n;
-
-		if (rows[i].task != t->row.seq)
-			continue;
-		ids[at] = rows[i].id;
-		t->after_states[at] = rows[i].state < 0 || rows[i].state >= N_TASK_STATES
-					      ? TASK_COMPLETED
-					      : (enum task_state)rows[i].state;
-		t->row.after.n++;
+	t->row.after = (struct texts) {.items = ids, .n = n_before};
+	for (unsigned i = 0; i < n_before; i++) {
+		ids[i] = rows[i].id;
+		t->after_states[i] = rows[i].state < 0 || rows[i].state >= N_TASK_STATES
+					     ? TASK_COMPLETED
+					     : (enum task_state)rows[i].state;
 	}
 	return 0;
 }

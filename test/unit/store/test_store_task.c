@@ -1328,3 +1328,24 @@ TEST(many_named_tasks_are_found_at_once)
 	assert_int_equal(all[1].row.after.n, 0);
 	assert_int_equal(all[3].after_states[0], TASK_COMPLETED);
 }
+
+TEST(a_task_that_is_named_twice_is_found_twice)
+{
+	static const struct text comes_after[] = {TEXT("a")};
+	struct fixture *f = *state;
+	struct task_named all[] = {
+		{.project = TEXT("/p"), .id = TEXT("b")},
+		{.project = TEXT("/p"), .id = TEXT("a")},
+		{.project = TEXT("/p"), .id = TEXT("b")},
+	};
+
+	begin(f);
+	add_named(f, "/p", "a", TASK_RUNNING, NULL, 0);
+	add_named(f, "/p", "b", TASK_QUEUED, comes_after, 1);
+	commit(f);
+	assert_int_equal(store_task_find_named(reader(f), &f->arena, all, 3), 0);
+	assert_true(all[0].found && all[1].found && all[2].found);
+	assert_int_equal(all[0].after_states[0], TASK_RUNNING);
+	assert_int_equal(all[2].row.after.n, 1);
+	assert_int_equal(all[2].after_states[0], TASK_RUNNING);
+}
