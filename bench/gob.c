@@ -54,13 +54,6 @@ static bool next_uint(struct text *t, uint64_t *ret)
 
 /* ---- calls ---- */
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int add_hex(struct buf *out, const char *text, size_t len)
 {
 	for (size_t i = 0; i + 1 < len; i += 2) {

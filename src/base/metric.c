@@ -61,17 +61,6 @@ const char *metric_content_type(enum metric_format format)
 
 /* ---- which one ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && (*t.data == ' ' || *t.data == '\t')) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && (t.data[t.len - 1] == ' ' || t.data[t.len - 1] == '\t'))
-		t.len--;
-	return t;
-}
-
 static bool same(struct text t, const char *word)
 {
 	return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
@@ -93,10 +82,11 @@ static bool names_openmetrics(struct text range)
 {
 	struct text item;
 
-	if (!text_next(&range, ';', &item) || !same(trim(item), "application/openmetrics-text"))
+	if (!text_next(&range, ';', &item) ||
+	    !same(text_trim(item, " \t"), "application/openmetrics-text"))
 		return false;
 	while (text_next(&range, ';', &item)) {
-		if (refuses(trim(item)))
+		if (refuses(text_trim(item, " \t")))
 			return false;
 	}
 	return true;

@@ -39,6 +39,47 @@ static inline bool text_equal(struct text a, struct text b)
 	return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
 }
 
+static inline bool text_begins(struct text t, struct text with)
+{
+	return t.len >= with.len && (with.len == 0 || memcmp(t.data, with.data, with.len) == 0);
+}
+
+static inline bool text_ends(struct text t, struct text with)
+{
+	return t.len >= with.len &&
+	       (with.len == 0 || memcmp(t.data + t.len - with.len, with.data, with.len) == 0);
+}
+
+/* Without its first n bytes; it must have that many. */
+static inline struct text text_skip(struct text t, size_t n)
+{
+	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
+}
+
+/* What isspace knows, whatever the locale. */
+#define TEXT_SPACE " \t\n\v\f\r"
+
+/* Without any of these characters at its begin and end. */
+static inline struct text text_trim(struct text t, const char *characters)
+{
+	size_t n = strlen(characters);
+
+	while (t.len > 0 && memchr(characters, t.data[0], n))
+		t = text_skip(t, 1);
+	while (t.len > 0 && memchr(characters, t.data[t.len - 1], n))
+		t.len--;
+	return t;
+}
+
+/* The value of a hexadecimal digit; -1 for any other character. */
+static inline int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
 /* FNV-1a; it begins with TEXT_HASH. Some of its values are stored. Whoever chooses the texts can make
  * many that are equal in it. */
 #define TEXT_HASH UINT64_C(0xcbf29ce484222325)

@@ -40,14 +40,6 @@ static bool from_foreign_page(const struct http_request *r)
 	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The character at *at, which may be written as %40; moves past it. -1: none. */
 static int read_char(const char **at, const char *end)
 {

@@ -102,19 +102,12 @@ static void write_value(struct answers *s, const struct value *v)
 	buf_add_char(&s->text, is_object ? '}' : ']');
 }
 
-static bool begins_with(struct text t, const char *s)
-{
-	size_t n = strlen(s);
-
-	return t.len >= n && memcmp(t.data, s, n) == 0;
-}
-
 static int code_of(struct text error)
 {
-	if (begins_with(error, "rpc: can't find ") ||
-	    begins_with(error, "rpc: service/method request ill-formed"))
+	if (text_begins(error, TEXT("rpc: can't find ")) ||
+	    text_begins(error, TEXT("rpc: service/method request ill-formed")))
 		return CODE_METHOD;
-	return begins_with(error, "gob: ") ? CODE_PARAMS : CODE_ERROR;
+	return text_begins(error, TEXT("gob: ")) ? CODE_PARAMS : CODE_ERROR;
 }
 
 static void write_answer(struct answers *s, const struct netrpc_message *m)

@@ -245,14 +245,6 @@ static const struct draft *take_float(struct drafting *d, struct value *v, const
 	return &draft_float;
 }
 
-static int hex_digit(char c)
-{
-	const char *digits = "0123456789abcdef";
-	const char *at = c ? strchr(digits, c >= 'A' && c <= 'F' ? c + ('a' - 'A') : c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 static const struct draft *take_bytes(struct drafting *d, struct value *v, const struct value *told)
 {
 	struct value bytes = *told;

@@ -32,11 +32,6 @@ static bool is_plain(struct text t)
 	return t.len > 0;
 }
 
-static struct text from(struct text t, size_t n)
-{
-	return (struct text) {.data = t.data + n, .len = t.len - n};
-}
-
 /* The place of a byte, or the text's length. */
 static size_t place_of(struct text t, char c)
 {
@@ -51,7 +46,7 @@ static struct text host_of(struct text t)
 	size_t user = place_of(t, '@');
 
 	while (user < t.len) {
-		t = from(t, user + 1);
+		t = text_skip(t, user + 1);
 		user = place_of(t, '@');
 	}
 	if (t.len > 0 && t.data[0] == '[')
@@ -82,11 +77,11 @@ static bool split_url(struct text url, struct text *ret_host, struct text *ret_p
 
 	if (colon == 0 || colon >= slash)
 		return false; /* a path */
-	rest = from(url, colon);
+	rest = text_skip(url, colon);
 	if (rest.len >= 3 && memcmp(rest.data, "://", 3) == 0) {
 		if (colon == 4 && strncasecmp(url.data, "file", 4) == 0)
 			return false;
-		rest = from(rest, 3);
+		rest = text_skip(rest, 3);
 		slash = place_of(rest, '/');
 	} else {
 		rest = url;
@@ -97,7 +92,7 @@ static bool split_url(struct text url, struct text *ret_host, struct text *ret_p
 	if (slash >= rest.len)
 		return false;
 	*ret_host = host_of((struct text) {.data = rest.data, .len = slash});
-	*ret_path = from(rest, slash + 1);
+	*ret_path = text_skip(rest, slash + 1);
 	return true;
 }
 
@@ -143,15 +138,6 @@ bool project_of_url(struct text url, char ret_name[PROJECT_NAME_MAX + 1])
 
 /* ---- git's configuration ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0]))
-		t = from(t, 1);
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
-
 /* Takes "[...]" off a line; *ret_origin: it is the section of the remote we want. */
 static bool take_section(struct text *line, bool *ret_origin)
 {
@@ -161,11 +147,11 @@ static bool take_section(struct text *line, bool *ret_origin)
 
 	if (line->len == 0 || line->data[0] != '[' || end == line->len)
 		return false;
-	name = trim((struct text) {.data = line->data + 1, .len = end - 1});
-	rest = name.len > 6 ? trim(from(name, 6)) : (struct text) {0};
+	name = text_trim((struct text) {.data = line->data + 1, .len = end - 1}, TEXT_SPACE);
+	rest = name.len > 6 ? text_trim(text_skip(name, 6), TEXT_SPACE) : (struct text) {0};
 	*ret_origin = name.len > 6 && strncasecmp(name.data, "remote", 6) == 0 &&
 		      text_is(rest, "\"origin\"");
-	*line = trim(from(*line, end + 1));
+	*line = text_trim(text_skip(*line, end + 1), TEXT_SPACE);
 	return true;
 }
 
@@ -201,13 +187,15 @@ bool project_origin(struct text config, struct buf *ret_url)
 	while (text_next(&config, '\n', &line)) {
 		size_t mark;
 
-		line = trim(line);
+		line = text_trim(line, TEXT_SPACE);
 		take_section(&line, &in_origin);
 		mark = place_of(line, '=');
 		if (in_origin && mark < line.len &&
-		    trim((struct text) {.data = line.data, .len = mark}).len == 3 &&
+		    text_trim((struct text) {.data = line.data, .len = mark}, TEXT_SPACE).len ==
+			    3 &&
 		    strncasecmp(line.data, "url", 3) == 0)
-			return read_value(trim(from(line, mark + 1)), ret_url);
+			return read_value(text_trim(text_skip(line, mark + 1), TEXT_SPACE),
+					  ret_url);
 	}
 	return false;
 }
@@ -249,7 +237,7 @@ static bool read_pointer(const char *file, const char *mark, const char *folder,
 	buf_init(&text, POINTER_MAX);
 	if (read_small(file, &text) != 0 || text.len < len || memcmp(text.data, mark, len) != 0)
 		return false;
-	t = trim((struct text) {.data = text.data + len, .len = text.len - len});
+	t = text_trim((struct text) {.data = text.data + len, .len = text.len - len}, TEXT_SPACE);
 	return join(out, folder, t);
 }
 
@@ -291,7 +279,7 @@ static bool name_by_origin(const char *top, const char *git, char ret_name[PROJE
 	if (project_of_url(at, ret_name))
 		return true;
 	if (at.len > 7 && strncasecmp(at.data, "file://", 7) == 0)
-		at = from(at, 7);
+		at = text_skip(at, 7);
 	if (!join(path, top, at) || !realpath(path, folder))
 		return false;
 	memcpy(ret_name, folder, strlen(folder) + 1);

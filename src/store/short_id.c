@@ -5,11 +5,6 @@
 #include "base/cleanup.h"
 #include "store/db/rows.h"
 
-static bool begins(struct text t, struct text prefix)
-{
-	return t.len >= prefix.len && memcmp(t.data, prefix.data, prefix.len) == 0;
-}
-
 /* The next id, if it begins with the prefix. */
 static int next(struct statement *q, struct text prefix, struct arena *arena, struct text *ret_id,
 		bool *ret_found)
@@ -22,7 +17,7 @@ static int next(struct statement *q, struct text prefix, struct arena *arena, st
 		id = query_text(q, 0);
 		r = query_fault(q);
 	}
-	*ret_found = r == 0 && row && begins(id, prefix);
+	*ret_found = r == 0 && row && text_begins(id, prefix);
 	if (*ret_found)
 		r = rows_copy_text(arena, &id);
 	*ret_id = id;

@@ -45,14 +45,6 @@ static int decode64(struct arena *a, struct text in, struct text *ret)
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 32;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 static int decode_hex(struct arena *a, struct text in, struct text *ret)
 {
 	char *out = arena_alloc(a, in.len / 2 + 1);
@@ -73,24 +65,13 @@ static int decode_hex(struct arena *a, struct text in, struct text *ret)
 	return 0;
 }
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && is_space(t.data[t.len - 1]))
-		t.len--;
-	while (t.len > 0 && is_space(t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	return t;
-}
-
 int context_secret_read(struct arena *a, struct text written, struct context_secret *ret_secret)
 {
 	int (*const decoders[])(struct arena *, struct text, struct text *) = {decode_hex,
 									       decode64};
 	struct context_secret secret = {.n = 0};
 
-	written = trim(written);
+	written = text_trim(written, TEXT_SPACE);
 	for (unsigned i = 0; i < 2; i++) {
 		struct text *reading = &secret.readings[secret.n];
 		int r = decoders[i](a, written, reading);

@@ -12,17 +12,6 @@ static struct text part(struct text t, size_t from, size_t to)
 	return (struct text) {.data = t.data + from, .len = to - from};
 }
 
-struct text ini_trim(struct text t)
-{
-	size_t from = 0;
-
-	while (from < t.len && is_blank(t.data[from]))
-		from++;
-	while (t.len > from && is_blank(t.data[t.len - 1]))
-		t.len--;
-	return part(t, from, t.len);
-}
-
 /* Where one of two characters is, or else a comment, or the end. */
 static size_t find(struct text t, char one, char other)
 {
@@ -64,8 +53,8 @@ static bool read_pair(struct ini_line *line, struct text t)
 
 	if (n == t.len || t.data[n] == ';')
 		return false;
-	line->name = ini_trim(part(t, 0, n));
-	line->value = ini_trim(ini_uncommented(part(t, n + 1, t.len)));
+	line->name = text_trim(part(t, 0, n), TEXT_SPACE);
+	line->value = text_trim(ini_uncommented(part(t, n + 1, t.len)), TEXT_SPACE);
 	return true;
 }
 
@@ -105,7 +94,7 @@ bool ini_next(struct ini *ini, struct ini_line *ret_line)
 		.whole = part(rest, 0, end),
 		.end = part(rest, end, next),
 	};
-	ret_line->kind = read_line(ret_line, ini_trim(ret_line->whole));
+	ret_line->kind = read_line(ret_line, text_trim(ret_line->whole, TEXT_SPACE));
 	ini->rest = part(rest, next, rest.len);
 	return true;
 }

@@ -45,7 +45,5 @@ void ini_init(struct ini *ini, struct text file);
 /* Reads the next line, also after an invalid one. False at the end of the file. */
 bool ini_next(struct ini *ini, struct ini_line *ret_line);
 
-struct text ini_trim(struct text t);
-
 /* The text before a comment that follows a value, with the white space between them. */
 struct text ini_uncommented(struct text t);

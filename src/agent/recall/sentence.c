@@ -29,31 +29,6 @@ static bool is_wordly(char c)
 	return is_upper(c) || is_lower(c) || is_digit(c) || (unsigned char)c >= 0x80;
 }
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && is_space(t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && is_space(t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
-
-static bool starts_with(struct text t, const char *start)
-{
-	size_t n = strlen(start);
-
-	return t.len >= n && memcmp(t.data, start, n) == 0;
-}
-
-static bool ends_with(struct text t, const char *end)
-{
-	size_t n = strlen(end);
-
-	return t.len >= n && memcmp(t.data + t.len - n, end, n) == 0;
-}
-
 /* Whether the word is in the list: words with one blank between and around them. */
 static bool is_among(struct text word, const char *list)
 {
@@ -125,7 +100,7 @@ static size_t wide_stop(struct text t)
 	static const char *const stops[] = {"。", "！", "？", "｡"};
 
 	for (unsigned i = 0; i < 4; i++) {
-		if (starts_with(t, stops[i]))
+		if (text_begins(t, text_of(stops[i])))
 			return strlen(stops[i]);
 	}
 	return 0;
@@ -174,7 +149,7 @@ static size_t sentence_end(struct text whole)
 
 bool sentence_next(struct text *rest, struct text *ret_sentence)
 {
-	struct text t = trim(*rest);
+	struct text t = text_trim(*rest, TEXT_SPACE);
 	size_t end;
 
 	if (t.len == 0) {
@@ -182,7 +157,7 @@ bool sentence_next(struct text *rest, struct text *ret_sentence)
 		return false;
 	}
 	end = sentence_end(t);
-	*ret_sentence = trim((struct text) {t.data, end});
+	*ret_sentence = text_trim((struct text) {t.data, end}, TEXT_SPACE);
 	*rest = (struct text) {t.data + end, t.len - end};
 	return true;
 }
@@ -209,7 +184,7 @@ static struct text take_word(struct text *t)
 
 static bool is_asking_mark(struct text s)
 {
-	return ends_with(s, "?") || ends_with(s, "？") || ends_with(s, "؟");
+	return text_ends(s, TEXT("?")) || text_ends(s, TEXT("？")) || text_ends(s, TEXT("؟"));
 }
 
 /* What may stand after the last word: quotes, brackets, more marks. */
@@ -227,7 +202,8 @@ static bool is_greeting(struct text s)
 	struct text whom = take_word(&s);
 
 	return is_among(hello, "hello hi hey greetings") &&
-	       (whom.len == 0 || (is_among(whom, "there koine all everyone") && trim(s).len == 0));
+	       (whom.len == 0 ||
+		(is_among(whom, "there koine all everyone") && text_trim(s, TEXT_SPACE).len == 0));
 }
 
 enum sentence_kind sentence_kind(struct text s)
@@ -253,7 +229,7 @@ enum sentence_kind sentence_kind(struct text s)
 		return SENTENCE_WANTS;
 	/* "Will Smith is here." is a statement, although it begins like a question. */
 	if (word.len > 0 && is_among(word, asking) && !memchr(".!", s.data[s.len - 1], 2) &&
-	    !ends_with(s, "。"))
+	    !text_ends(s, TEXT("。")))
 		return SENTENCE_ASKS;
 	return SENTENCE_SAYS;
 }

@@ -425,27 +425,18 @@ static void add_folder(struct buf *path, struct text folder)
 
 /* ---- replies ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0]))
-		t = (struct text) {.data = t.data + 1, .len = t.len - 1};
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
-
 /* Several choices stand on a line each or, on a single line, between commas. */
 static void write_answer(struct json *j, struct text answer, bool several)
 {
 	char mark = memchr(answer.data ? answer.data : "", '\n', answer.len) ? '\n' : ',';
-	struct text rest = trim(answer);
+	struct text rest = text_trim(answer, TEXT_SPACE);
 	struct text item;
 
 	json_begin_array(j);
 	if (!several)
 		json_text(j, rest);
 	while (several && text_next(&rest, mark, &item)) {
-		item = trim(item);
+		item = text_trim(item, TEXT_SPACE);
 		if (item.len > 0)
 			json_text(j, item);
 	}

@@ -77,7 +77,7 @@ bool ini_has_others(struct text file)
 
 	ini_init(&ini, file);
 	while (ini_next(&ini, &line)) {
-		if (ini_trim(line.whole).len > 0 && !is_marked(&line))
+		if (text_trim(line.whole, TEXT_SPACE).len > 0 && !is_marked(&line))
 			return true;
 	}
 	return false;
@@ -91,7 +91,7 @@ static struct text former(const struct ini_line *line)
 
 	if (!text_begins(t, was))
 		return (struct text) {0};
-	return ini_trim(ini_uncommented(text_skip(t, was.len)));
+	return text_trim(ini_uncommented(text_skip(t, was.len)), TEXT_SPACE);
 }
 
 /* ---- changing them ---- */
@@ -108,7 +108,7 @@ static int check_text(struct text file, struct why *why)
 
 static int check_length(const struct found *f, size_t more, struct why *why)
 {
-	size_t len = ini_trim(f->line.whole).len + more;
+	size_t len = text_trim(f->line.whole, TEXT_SPACE).len + more;
 
 	if (len <= INI_LINE_MAX)
 		return 0;

@@ -120,27 +120,6 @@ struct text buf_text(const struct buf *b)
 	return (struct text) {.data = b->len > 0 ? b->data : "", .len = b->len};
 }
 
-bool text_begins(struct text t, struct text with)
-{
-	return t.len >= with.len && memcmp(t.data, with.data, with.len) == 0;
-}
-
-struct text text_skip(struct text t, size_t n)
-{
-	return n == 0 ? t : (struct text) {.data = t.data + n, .len = t.len - n};
-}
-
-struct text text_trim(struct text t, const char *characters)
-{
-	size_t n = strlen(characters);
-
-	while (t.len > 0 && memchr(characters, t.data[0], n))
-		t = text_skip(t, 1);
-	while (t.len > 0 && memchr(characters, t.data[t.len - 1], n))
-		t.len--;
-	return t;
-}
-
 bool text_among(struct text t, const char *words)
 {
 	struct text rest = text_of(words);

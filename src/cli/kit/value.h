@@ -64,11 +64,6 @@ void member_copy(const struct koine_value *v, const char *key, char *out, size_t
 /* Its bytes; "" where it is empty. */
 struct text buf_text(const struct buf *b);
 
-bool text_begins(struct text t, struct text with);
-/* Without its first n bytes; it must have that many. */
-struct text text_skip(struct text t, size_t n);
-/* Without any of these characters at its begin and end. */
-struct text text_trim(struct text t, const char *characters);
 /* Whether it is one of "one|another". */
 bool text_among(struct text t, const char *words);
 /* Its last n lines, or all if there are no more; n is at least 1. */

@@ -233,14 +233,6 @@ int side_open(struct call *c, const struct http_request *http)
 
 /* ---- where it works, if it is asked ---- */
 
-static int hex_of(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* "file:///home/a%20b" is "/home/a b". False: it is no folder of this machine. */
 static bool read_file_uri(struct text uri, char *path, size_t size)
 {
@@ -251,8 +243,8 @@ static bool read_file_uri(struct text uri, char *path, size_t size)
 		return false;
 	for (size_t i = scheme.len - 1; i < uri.len; i++) {
 		bool escaped = uri.data[i] == '%';
-		int high = escaped && i + 2 < uri.len ? hex_of(uri.data[i + 1]) : -1;
-		int low = high >= 0 ? hex_of(uri.data[i + 2]) : -1;
+		int high = escaped && i + 2 < uri.len ? hex_digit(uri.data[i + 1]) : -1;
+		int low = high >= 0 ? hex_digit(uri.data[i + 2]) : -1;
 
 		if (n + 1 >= size || (escaped && low < 0))
 			return false;

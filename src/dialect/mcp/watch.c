@@ -28,13 +28,6 @@ static const struct {
 	{"chat.", "conversation", "conversation"},
 };
 
-static bool begins(struct text t, const char *with)
-{
-	size_t n = strlen(with);
-
-	return t.len >= n && memcmp(t.data, with, n) == 0;
-}
-
 static void tell(struct watch *w, const char *scheme, struct text id)
 {
 	char uri[URI_MAX];
@@ -55,7 +48,7 @@ static int on_event(void *arg, const struct event *e)
 	arena_init(&a, DATA_MAX);
 	if (value_unpack(&a, e->data, &data) == 0) {
 		for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
-			if (begins(e->type, sources[i].type))
+			if (text_begins(e->type, text_of(sources[i].type)))
 				tell(w, sources[i].scheme,
 				     value_text(value_find(data, sources[i].member)));
 		}

@@ -67,7 +67,7 @@ static int check_search(struct call *c)
 	const struct ocg_memory_in *in = c->in;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_lenient_trim(in->query).len == 0)
+	if (r == 0 && text_trim(in->query, TEXT_SPACE).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "query is required");
 	return r;
 }
@@ -122,11 +122,11 @@ struct done ocg_get(struct call *c)
 	struct buf text;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_lenient_trim(in->path).len == 0)
+	if (r == 0 && text_trim(in->path, TEXT_SPACE).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "path is required");
 	if (r == 0)
 		r = memory_get(call_memories(c), c->lane, &c->arena, &by,
-			       memory_lenient_trim(in->path), &memory, &c->why);
+			       text_trim(in->path, TEXT_SPACE), &memory, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	begin_text(c, &text);
@@ -202,7 +202,7 @@ struct done ocg_store(struct call *c)
 	struct storing *s;
 	int r = need_memory(c);
 
-	if (r == 0 && memory_lenient_trim(in->text).len == 0)
+	if (r == 0 && text_trim(in->text, TEXT_SPACE).len == 0)
 		r = refuse(&c->why, REFUSE_PARAMS, "text is required");
 	if (r != 0)
 		return call_fail(c, r);

@@ -50,18 +50,12 @@ static bool on_skip(void *arg, const char *name)
 	return is_ignored(w->rule, text_of(name));
 }
 
-static bool ends_with(struct text t, struct text end)
-{
-	return t.len >= end.len &&
-	       (end.len == 0 || memcmp(t.data + t.len - end.len, end.data, end.len) == 0);
-}
-
 static bool has_extension(const struct live_rule *r, struct text path)
 {
 	if (r->def.extensions.n == 0)
 		return true;
 	for (unsigned i = 0; i < r->def.extensions.n; i++) {
-		if (ends_with(path, r->def.extensions.items[i]))
+		if (text_ends(path, r->def.extensions.items[i]))
 			return true;
 	}
 	return false;

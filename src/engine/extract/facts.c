@@ -34,17 +34,6 @@ void facts_ask(struct buf *out, const struct store_said *said, unsigned n)
 	}
 }
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
-
 /* Without what some put before each line of a list: "- ", "* ", "3. ". */
 static struct text without_bullet(struct text t)
 {
@@ -56,7 +45,8 @@ static struct text without_bullet(struct text t)
 	    ((n > 0 && (t.data[n] == '.' || t.data[n] == ')')) ||
 	     (n == 0 && (t.data[0] == '-' || t.data[0] == '*'))) &&
 	    n + 1 < t.len && t.data[n + 1] == ' ')
-		return trim((struct text) {.data = t.data + n + 1, .len = t.len - n - 1});
+		return text_trim((struct text) {.data = t.data + n + 1, .len = t.len - n - 1},
+				 TEXT_SPACE);
 	return t;
 }
 
@@ -74,7 +64,7 @@ static void read_names(struct text names, struct fact *f)
 	struct text name;
 
 	while (f->n_subjects < FACT_SUBJECTS_MAX && text_next(&names, ',', &name)) {
-		name = trim(name);
+		name = text_trim(name, TEXT_SPACE);
 		if (name.len > 0 && name.len <= FACT_NAME_BYTES_MAX && !text_is(name, "-"))
 			f->subjects[f->n_subjects++] = name;
 	}
@@ -85,17 +75,17 @@ static bool read_line(struct text line, int64_t now_ms, struct fact *ret)
 	struct text names, time;
 
 	*ret = (struct fact) {0};
-	line = without_bullet(trim(line));
+	line = without_bullet(text_trim(line, TEXT_SPACE));
 	if (!is_plain(line) || !text_next(&line, '|', &names) || !text_next(&line, '|', &time))
 		return false;
-	ret->text = trim(line);
+	ret->text = text_trim(line, TEXT_SPACE);
 	if (ret->text.len < FACT_BYTES_MIN || ret->text.len > FACT_BYTES_MAX ||
 	    memchr(ret->text.data, '|', ret->text.len))
 		return false;
 	/* The form itself is no fact. */
-	if (text_is(ret->text, "FACT") || text_is(trim(names), "NAMES"))
+	if (text_is(ret->text, "FACT") || text_is(text_trim(names, TEXT_SPACE), "NAMES"))
 		return false;
-	if (!clock_parse_iso(trim(time), &ret->time_ms) || ret->time_ms > now_ms ||
+	if (!clock_parse_iso(text_trim(time, TEXT_SPACE), &ret->time_ms) || ret->time_ms > now_ms ||
 	    ret->time_ms < 0)
 		ret->time_ms = 0;
 	read_names(names, ret);

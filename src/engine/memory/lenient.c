@@ -2,7 +2,6 @@
 #include "engine/memory/duplicates.h"
 
 #include <math.h>
-#include <ctype.h>
 
 enum {
 	USUAL_LIMIT = 5,
@@ -15,17 +14,6 @@ static const double alike_overlap = 0.6;
 
 static const double usual_score = 0.7;
 static const double usual_importance = 0.7;
-
-struct text memory_lenient_trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	return t;
-}
 
 struct text memory_lenient_category(struct text given)
 {
@@ -75,8 +63,8 @@ int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct t
 
 	*ret_known = false;
 	for (unsigned i = 0; r == 0 && i < n && !*ret_known; i++) {
-		*ret_known = text_equal(memory_lenient_trim(hits[i].content),
-					memory_lenient_trim(content));
+		*ret_known = text_equal(text_trim(hits[i].content, TEXT_SPACE),
+					text_trim(content, TEXT_SPACE));
 		*ret_memory = hits[i];
 	}
 	return r;

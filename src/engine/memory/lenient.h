@@ -10,9 +10,6 @@
 
 #include "engine/memory/memory.h"
 
-/* Without white space at either end. */
-struct text memory_lenient_trim(struct text t);
-
 /* Our name for it; an unknown one is "other". {NULL, 0} for none. */
 struct text memory_lenient_category(struct text given);
 

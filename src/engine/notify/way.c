@@ -23,22 +23,13 @@ struct way *way_find(const struct notify *n, struct text name)
 
 /* ---- what it is told ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && t.data[0] == ' ')
-		t = (struct text) {.data = t.data + 1, .len = t.len - 1};
-	while (t.len > 0 && t.data[t.len - 1] == ' ')
-		t.len--;
-	return t;
-}
-
 bool way_wants(const struct way *w, struct text type)
 {
 	struct text rest = text_of(w->on);
 	struct text item;
 
 	while (text_next(&rest, ',', &item)) {
-		item = trim(item);
+		item = text_trim(item, " ");
 		if (text_is(item, "approval"))
 			item = TEXT("approval.requested");
 		if (glob_fits(item, type))
@@ -76,7 +67,7 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 
 	quiet_done(&quiet);
 	while (r == 0 && text_next(&rest, ',', &item)) {
-		item = trim(item);
+		item = text_trim(item, " ");
 		if (item.len == 0 || item.len >= NOTIFY_TYPE_LEN || ++n > NOTIFY_TYPES_MAX)
 			r = refuse_types(why);
 	}

@@ -15,7 +15,7 @@ static int need(const struct tool_run *r, const char *key, struct text *ret, str
 
 	if (memories_off(r->tools->opts.memories))
 		return refuse(why, REFUSE_UNAVAILABLE, "memory store not initialized");
-	if (e == 0 && memory_lenient_trim(*ret).len == 0)
+	if (e == 0 && text_trim(*ret, TEXT_SPACE).len == 0)
 		e = refuse_field(why, key, "%s is required", key);
 	return e;
 }
@@ -99,7 +99,7 @@ int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struc
 	struct text id;
 	int e = need(r, "path", &id, why)
 			?: memory_get(r->tools->opts.memories, lane, &r->arena, &r->by,
-				      memory_lenient_trim(id), &m, why);
+				      text_trim(id, TEXT_SPACE), &m, why);
 
 	if (e != 0)
 		return e;

@@ -1,7 +1,6 @@
 /* The final order of the best hits; see query.h. */
 #include "search/query.h"
 
-#include <ctype.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -254,17 +253,6 @@ static void settle_same(struct settling *g, struct search_hit *hits, size_t n, s
 	}
 }
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
-	while (t.len > 0 && isspace((unsigned char)t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	return t;
-}
-
 /* Most texts differ in their first word. */
 static bool is_verbatim(struct settling *g, struct text text)
 {
@@ -284,7 +272,7 @@ static bool is_verbatim(struct settling *g, struct text text)
 /* The same characters, so that "C" is not "C++". */
 static bool is_exact(struct settling *g, struct text text)
 {
-	return text_equal(trim(text), g->asked);
+	return text_equal(text_trim(text, TEXT_SPACE), g->asked);
 }
 
 /* Of several the first stays the first. Returns how many are in front now. */
@@ -318,7 +306,7 @@ void search_settle(struct search_scratch *s, const struct search_query *q, struc
 	g.newer = t->newer;
 	g.by_time = !q->newer_first;
 	g.said = said;
-	g.asked = trim(q->text);
+	g.asked = text_trim(q->text, TEXT_SPACE);
 	g.asks = words_ask(s->words, q->text);
 	read_words(s->words, q->text, &g.question);
 	for (size_t i = 0; i < n; i++)

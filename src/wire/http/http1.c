@@ -266,17 +266,6 @@ static int take_line(const char *in, size_t len, size_t *used, size_t limit, int
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	if (c >= 'A' && c <= 'F')
-		return c - 'A' + 10;
-	return -1;
-}
-
 /* "1a" or "1a;name=value"; the extension means nothing to us but must not hide anything. */
 static int parse_chunk_size(const char *line, size_t n, uint64_t *ret, struct why *why)
 {

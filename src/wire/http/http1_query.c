@@ -46,14 +46,6 @@ bool http_query_next(struct text *rest, struct http_pair *ret_pair)
 	return true;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 bool http_query_decode(struct text t, char *out, size_t *ret_len)
 {
 	size_t n = 0;
