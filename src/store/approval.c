@@ -93,9 +93,7 @@ static int read_decider(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-static const struct row_kind approval_kind = {.read = read_decider};
-
-#define OF_APPROVAL .of = &approval_portrait, .rows = &approval_kind
+#define OF_APPROVAL .of = &approval_portrait, .beside = read_decider
 
 /* ---- how they are found ---- */
 

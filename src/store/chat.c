@@ -8,7 +8,7 @@
 
 /* ---- conversations ---- */
 
-static int read_beside(struct statement *q, void *row)
+int store_conversation_beside(struct statement *q, void *row)
 {
 	struct conversation *c = row;
 	int column = query_beside(q);
@@ -17,8 +17,6 @@ static int read_beside(struct statement *q, void *row)
 	c->running = query_int(q, column + 1) != 0;
 	return query_fault(q);
 }
-
-const struct row_kind store_conversation_kind = {.read = read_beside};
 
 int store_conversation_add(struct connection *c, const struct conversation *row, int64_t *ret_seq)
 {

@@ -37,6 +37,6 @@
 /* Texts that may be long only say whether there is one. */
 #define CONVERSATION_SHORT                                                                         \
 	OF_CONVERSATION, .special = CONVERSATION_LONG, .as = "CASE WHEN % IS NOT NULL THEN '' END"
-#define OF_CONVERSATION .of = &conversation_portrait, .rows = &store_conversation_kind
+#define OF_CONVERSATION .of = &conversation_portrait, .beside = store_conversation_beside
 
-extern const struct row_kind store_conversation_kind;
+int store_conversation_beside(struct statement *q, void *row);

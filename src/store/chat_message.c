@@ -203,108 +203,70 @@ int store_turn_weights(struct connection *c, int64_t conversation, int64_t after
 /* Columns of message AS m. After the members come how many calls it has, and its turn's state. */
 #define COLUMNS "{columns}, n_calls, (SELECT state FROM turn WHERE seq = m.turn)"
 
-static int read_message(struct statement *q, struct message *ret)
+static int read_beside(struct statement *q, void *ret)
 {
-	int column;
+	struct message *row = ret;
+	int column = query_beside(q);
 
-	query_read_members(q, ret);
-	column = query_beside(q);
-	ret->n_calls = (unsigned)query_int(q, column);
-	ret->turn_state = (enum turn_state)query_enum(q, column + 1, N_TURN_STATES);
+	row->n_calls = (unsigned)query_int(q, column);
+	row->turn_state = (enum turn_state)query_enum(q, column + 1, N_TURN_STATES);
 	return query_fault(q);
 }
 
-struct message_array {
-	struct arena *arena;
-	struct message *rows;
-	unsigned n;
-	unsigned cap;
-	size_t bytes;
-	size_t max_bytes; /* 0: any */
+#define OF_MESSAGE .of = &message_portrait, .beside = read_beside
+
+struct message_list {
+	struct row_list rows;
+	struct connection *c;
 };
 
-static size_t call_bytes(const struct message *row)
+static int take_calls(struct row_list *list, void *message)
 {
-	size_t n = 0;
+	struct message *row = message;
+	int r = row->n_calls > 0 ? find_calls(((struct message_list *)list)->c, list->arena, row)
+				 : 0;
 
-	for (unsigned i = 0; i < row->n_calls; i++)
-		n += row->calls[i].id.len + row->calls[i].name.len + row->calls[i].arguments.len;
-	return n;
-}
-
-static int array_add(struct connection *c, struct message_array *a, struct message *row)
-{
-	struct message *rows = rows_grow(a->arena, a->rows, a->n, &a->cap, sizeof(*rows));
-	int r;
-
-	if (!rows)
-		return -ENOMEM;
-	a->rows = rows;
-	r = portrait_copy(&message_portrait, a->arena, row);
-	if (r == 0 && row->n_calls > 0)
-		r = find_calls(c, a->arena, row);
-	if (r != 0)
-		return r;
-	a->bytes += row->text.len + call_bytes(row);
-	a->rows[a->n++] = *row;
-	return 0;
-}
-
-/* Reads what q finds, to the end or as long as there is room. */
-static int take_messages(struct connection *c, struct statement *q, struct message_array *a)
-{
-	struct message row;
-	bool more;
-	int r;
-
-	while ((r = query_next(q, &more)) == 0 && more) {
-		r = read_message(q, &row);
-		if (r != 0)
-			break;
-		if (a->n > 0 && a->max_bytes > 0 && a->bytes + row.text.len > a->max_bytes)
-			break;
-		r = array_add(c, a, &row);
-		if (r != 0)
-			break;
-	}
+	for (unsigned i = 0; r == 0 && i < row->n_calls; i++)
+		list->bytes +=
+			row->calls[i].id.len + row->calls[i].name.len + row->calls[i].arguments.len;
 	return r;
 }
 
 static int find_window(struct connection *c, int64_t conversation, int64_t from_turn,
-		       int64_t to_turn, struct message_array *a)
+		       int64_t to_turn, struct message_list *list)
 {
 	QUERY sql = {"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		     " AND m.turn >= :from AND m.turn <= :to ORDER BY m.turn, m.seq",
-		     .of = &message_portrait};
+		     OF_MESSAGE};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND(":conversation", conversation),
 					 BIND(":from", from_turn), BIND(":to", to_turn));
 
-	return take_messages(c, q, a);
+	return rows_take(q, &list->rows);
 }
 
 /* The first row is looked up in the index alone, so that the rows before it are not read. */
 static int find_page(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
-		     struct message_array *a)
+		     struct message_list *list)
 {
 	QUERY sql = {
 		"SELECT " COLUMNS " FROM message AS m WHERE m.conversation = :conversation"
 		" AND (m.turn, m.seq) >= (SELECT turn, seq FROM message"
 		" WHERE conversation = :conversation ORDER BY turn, seq LIMIT 1 OFFSET :offset)"
 		" ORDER BY m.turn, m.seq LIMIT :limit",
-		.of = &message_portrait};
+		OF_MESSAGE};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND(":conversation", conversation),
 					 BIND(":offset", offset), BIND(":limit", limit));
 
-	return take_messages(c, q, a);
+	return rows_take(q, &list->rows);
 }
 
 int store_message_window(struct connection *c, int64_t conversation, int64_t from_turn,
 			 int64_t to_turn, struct arena *arena, struct message **ret_rows,
 			 unsigned *ret_n)
 {
-	struct message_array a = {.arena = arena};
+	struct message_list a = {.rows = {.arena = arena, .taken = take_calls}, .c = c};
 	bool begun;
 	int r;
 
@@ -312,8 +274,8 @@ int store_message_window(struct connection *c, int64_t conversation, int64_t fro
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;
-	*ret_rows = a.rows;
-	*ret_n = a.n;
+	*ret_rows = a.rows.rows;
+	*ret_n = a.rows.n;
 	return 0;
 }
 
@@ -321,7 +283,8 @@ int store_message_list(struct connection *c, int64_t conversation, int64_t offse
 		       size_t max_bytes, struct arena *arena, struct message **ret_rows,
 		       unsigned *ret_n, int64_t *ret_total)
 {
-	struct message_array a = {.arena = arena, .max_bytes = max_bytes};
+	struct message_list a = {
+		.rows = {.arena = arena, .max_bytes = max_bytes, .taken = take_calls}, .c = c};
 	bool answered;
 	bool begun;
 	int r;
@@ -334,7 +297,7 @@ int store_message_list(struct connection *c, int64_t conversation, int64_t offse
 	query_end_reads(c, begun);
 	if (r != 0)
 		return r;
-	*ret_rows = a.rows;
-	*ret_n = a.n;
+	*ret_rows = a.rows.rows;
+	*ret_n = a.rows.n;
 	return 0;
 }

@@ -43,11 +43,11 @@ static enum scope scope_of(const struct store_event_query *q, struct text *ret_n
 /* ---- types ---- */
 
 /* From one type to the next: a look-up for each, however many events it has. */
-#define TYPES(of)                                                                                  \
-	"WITH RECURSIVE t (type) AS (SELECT min(type) FROM event WHERE " of "type >= ''"           \
-	" UNION ALL SELECT (SELECT min(type) FROM event WHERE " of "type > t.type) FROM t"         \
+#define TYPES(where)                                                                               \
+	"WITH RECURSIVE t (type) AS (SELECT min(type) FROM event WHERE " where "type >= ''"        \
+	" UNION ALL SELECT (SELECT min(type) FROM event WHERE " where "type > t.type) FROM t"      \
 	" WHERE t.type IS NOT NULL) SELECT type FROM t WHERE type IS NOT NULL",                    \
-		.rows = &rows_of_texts
+		.of = &rows_of_texts
 
 int store_event_types(struct connection *c, const struct store_event_query *query,
 		      struct arena *arena, struct text **ret_types, unsigned *ret_n)

@@ -54,8 +54,6 @@ static int read_waiting(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-static const struct row_kind observed_kind = {.read = read_waiting};
-
 /* Few approvals are pending. */
 #define SELECT                                                                                     \
 	"SELECT {columns}, (SELECT count(*) FROM approval WHERE approval.status = 0"               \
@@ -64,7 +62,7 @@ static const struct row_kind observed_kind = {.read = read_waiting};
 int store_observed_find(struct connection *c, struct text id, struct arena *arena,
 			struct observed *ret_row, bool *ret_found)
 {
-	QUERY sql = {SELECT "WHERE id = :id", OF_OBSERVED, .rows = &observed_kind};
+	QUERY sql = {SELECT "WHERE id = :id", OF_OBSERVED, .beside = read_waiting};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
@@ -81,7 +79,7 @@ int store_observed_list(struct connection *c, unsigned limit, struct arena *aren
 			struct observed **ret_rows, unsigned *ret_n)
 {
 	QUERY sql = {SELECT "ORDER BY active_ms DESC, seq DESC LIMIT :limit", OF_OBSERVED,
-		     .rows = &observed_kind};
+		     .beside = read_waiting};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":limit", limit));
 }
@@ -93,7 +91,7 @@ int store_observed_silent(struct connection *c, int64_t before_ms, unsigned limi
 			    " AND (:all = 1 OR NOT EXISTS (SELECT 1 FROM approval"
 			    " WHERE approval.status = 0 AND approval.session = observed.id))"
 			    " ORDER BY active_ms, seq LIMIT :limit",
-		     OF_OBSERVED, .rows = &observed_kind};
+		     OF_OBSERVED, .beside = read_waiting};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":before", before_ms),
 			BIND(":all", before_ms == INT64_MAX), BIND(":limit", limit));

@@ -21,7 +21,7 @@
 #define BEGINNING SELECT("substr(query, 1, :bytes)", "NULL")
 
 #define OF_SESSION                                                                                 \
-	.of = &session_portrait, .members = {.without = SESSION_BESIDE}, .rows = &session_kind
+	.of = &session_portrait, .members = {.without = SESSION_BESIDE}, .beside = read_beside
 
 enum {
 	WHOLE_BYTES = 1 << 30, /* no text is longer */
@@ -39,8 +39,6 @@ static int read_beside(struct statement *q, void *ret)
 	row->config.bytes = query_blob(q, column + 1);
 	return query_fault(q);
 }
-
-static const struct row_kind session_kind = {.read = read_beside};
 
 /* At most so many characters. Each byte that is not valid UTF-8 counts as one. */
 static void cut_text(struct text *t, unsigned cut)
@@ -177,24 +175,15 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 
 /* ---- chains ---- */
 
-static int read_link(struct statement *q, void *ret)
-{
-	*(struct session_link *)ret =
-		(struct session_link) {query_int(q, 0), query_text(q, 1), query_text(q, 2)};
-	return query_fault(q);
-}
-
-static const uint16_t link_texts[] = {
-	offsetof(struct session_link, id),
-	offsetof(struct session_link, parent),
-};
-
-static const struct row_kind link_kind = ROW_KIND(struct session_link, read_link, link_texts);
+static const struct member link_members[] = {COLUMN(struct session_link, INT, seq),
+					     COLUMN(struct session_link, TEXT, id),
+					     COLUMN(struct session_link, TEXT, parent)};
+static const struct portrait link_portrait = PORTRAIT(struct session_link, link_members);
 
 static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct session_link *ret_link, bool *ret_found)
 {
-	QUERY sql = {"SELECT seq, id, parent FROM session WHERE id = :id", .rows = &link_kind};
+	QUERY sql = {"SELECT {columns} FROM session WHERE id = :id", .of = &link_portrait};
 
 	return rows_find(c, &sql, arena, ret_link, ret_found, BIND(":id", id));
 }
@@ -240,18 +229,10 @@ int store_session_chain_next(struct connection *c, struct session_chain *chain, 
 
 /* ---- folders ---- */
 
-static int read_path(struct statement *q, void *ret)
-{
-	*(struct session_path *)ret =
-		(struct session_path) {query_text(q, 0), query_int(q, 1), query_int(q, 2)};
-	return query_fault(q);
-}
-
-static const uint16_t path_texts[] = {
-	offsetof(struct session_path, path),
-};
-
-static const struct row_kind path_kind = ROW_KIND(struct session_path, read_path, path_texts);
+static const struct member path_members[] = {COLUMN(struct session_path, TEXT, path),
+					     COLUMN(struct session_path, TIME, used_ms),
+					     COLUMN(struct session_path, INT, n)};
+static const struct portrait path_portrait = PORTRAIT(struct session_path, path_members);
 
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n)
@@ -264,7 +245,7 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
 			"session") ") AS counted WHERE path <> '' GROUP BY path HAVING sum(n) > 0"
 				   " ORDER BY used_ms DESC, path LIMIT :limit",
-		.rows = &path_kind};
+		.of = &path_portrait};
 
 	return rows_all(c, &sql, arena, ret_paths, ret_n,
 			BIND(":limit", limit > 0 ? limit : INT64_MAX));

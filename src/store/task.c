@@ -338,8 +338,7 @@ int store_task_resume(struct connection *c, struct text group, bool *ret_changed
 int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
 		      unsigned *ret_n)
 {
-	QUERY sql = {"SELECT group_name FROM task_pause ORDER BY group_name",
-		     .rows = &rows_of_texts};
+	QUERY sql = {"SELECT group_name FROM task_pause ORDER BY group_name", .of = &rows_of_texts};
 
 	return rows_all(c, &sql, arena, ret_groups, ret_n);
 }

@@ -13,7 +13,7 @@
 static int find_after(struct connection *c, struct arena *arena, struct task *task)
 {
 	QUERY sql = {"SELECT id FROM task_after WHERE task = :task ORDER BY place LIMIT :limit",
-		     .rows = &rows_of_texts};
+		     .of = &rows_of_texts};
 
 	return rows_all(c, &sql, arena, &task->after.items, &task->after.n,
 			BIND(":task", task->seq), BIND(":limit", task->after.n));
@@ -25,26 +25,21 @@ struct edge {
 	struct text before;
 };
 
-static int read_edge(struct statement *q, void *ret)
-{
-	*(struct edge *)ret = (struct edge) {.task = query_text(q, 0), .before = query_text(q, 1)};
-	return query_fault(q);
-}
+static const struct member edge_members[] = {COLUMN(struct edge, TEXT, task),
+					     COLUMN(struct edge, TEXT, before)};
+static const struct portrait edge_portrait = PORTRAIT(struct edge, edge_members);
 
 /* Everything that the task comes after, through others, too. What has ended holds nobody up. */
 static int find_edges(struct connection *c, struct text project, struct text id,
 		      struct arena *arena, struct edge **ret_edges, unsigned *ret_n)
 {
-	static const uint16_t texts[] = {offsetof(struct edge, task),
-					 offsetof(struct edge, before)};
-	static const struct row_kind kind = ROW_KIND(struct edge, read_edge, texts);
 	QUERY sql = {
 		"WITH RECURSIVE edge (task, before) AS (SELECT t.id, a.id FROM task AS t"
 		" JOIN task_after AS a ON a.task = t.seq WHERE t.project = :project AND t.id = :id"
 		" UNION SELECT t.id, a.id FROM edge AS e JOIN task AS t ON t.project = :project"
 		" AND t.id = e.before AND t.state < 2 JOIN task_after AS a ON a.task = t.seq)"
 		" SELECT task, before FROM edge",
-		.rows = &kind};
+		.of = &edge_portrait};
 
 	return rows_all(c, &sql, arena, ret_edges, ret_n, BIND(":project", project),
 			BIND(":id", id));
@@ -410,26 +405,19 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 	" FROM (SELECT " tallies " UNION ALL SELECT " newest " AND seq > " TALLY_MARK(             \
 		"task") ") AS counted GROUP BY name HAVING sum(n) > 0 ORDER BY name"
 
-static int read_tally(struct statement *q, void *ret)
-{
-	struct task_tally *tally = ret;
-
-	tally->name = query_text(q, 0);
-	for (int i = 0; i < N_TASK_STATES; i++)
-		tally->n[i] = query_int(q, 1 + i);
-	return query_fault(q);
-}
-
-static const uint16_t tally_texts[] = {offsetof(struct task_tally, name)};
-
-static const struct row_kind tally_kind = ROW_KIND(struct task_tally, read_tally, tally_texts);
+#define TALLY(kind, field) COLUMN(struct task_tally, kind, field)
+static const struct member tally_members[] = {TALLY(TEXT, name), TALLY(INT, n[0]),
+					      TALLY(INT, n[1]),  TALLY(INT, n[2]),
+					      TALLY(INT, n[3]),  TALLY(INT, n[4])};
+static const struct portrait tally_portrait = PORTRAIT(struct task_tally, tally_members);
+_Static_assert(N_TASK_STATES == 5, "a column for each");
 
 int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
 		     unsigned *ret_n)
 {
 	QUERY sql = {COUNT("name, number AS state, n FROM {tally} WHERE kind = 'project'",
 			   "project, state, 1 FROM task WHERE true"),
-		     .rows = &tally_kind};
+		     .of = &tally_portrait};
 
 	return rows_all(c, &sql, arena, ret_counts, ret_n);
 }
@@ -440,13 +428,13 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 {
 	QUERY in_any = {COUNT("part AS name, number AS state, n FROM {tally} WHERE kind = 'group'",
 			      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL"),
-			.rows = &tally_kind};
+			.of = &tally_portrait};
 	QUERY in_project = {
 		COUNT("part AS name, number AS state, n FROM {tally}"
 		      " WHERE kind = 'group' AND name = :project",
 		      "group_name, state, 1 FROM task"
 		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project"),
-		.rows = &tally_kind};
+		.of = &tally_portrait};
 	return rows_all(c, project.data ? &in_project : &in_any, arena, ret_groups, ret_n,
 			BIND_IF(":project", project));
 }

@@ -24,7 +24,6 @@
 #include "base/text.h"
 
 struct connection;
-struct row_kind;
 struct statement;
 
 /* A query is static: it is identified by its address. A test collects all of them in a section. */
@@ -64,8 +63,8 @@ struct query {
 	bool large;           /* its rows may be more than should be in memory at once */
 	uint32_t special;     /* {columns} with this flag are read as `as`, */
 	const char *as;       /* in which % stands for the column */
-	/* What its rows are (rows.h); NULL: nouns of the portrait, and nothing else. */
-	const struct row_kind *rows;
+	/* Reads the columns beside the members (rows.h); NULL: there are none. */
+	int (*beside)(struct statement *q, void *row);
 };
 
 /*

@@ -19,55 +19,14 @@ void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size
 	return grown;
 }
 
-static int read_text(struct statement *q, void *ret)
-{
-	*(struct text *)ret = query_text(q, 0);
-	return query_fault(q);
-}
+static const struct member text_members[] = {{.column = "text", .kind = MEMBER_TEXT}};
+const struct portrait rows_of_texts = PORTRAIT(struct text, text_members);
 
-static const uint16_t one_text[] = {0};
-const struct row_kind rows_of_texts = ROW_KIND(struct text, read_text, one_text);
-
-static const struct row_kind noun_kind;
-
-static const struct row_kind *kind_of(const struct query *query)
-{
-	return query->rows ? query->rows : &noun_kind;
-}
-
-static struct text *text_at(const struct row_kind *kind, void *row, unsigned i)
-{
-	return (struct text *)((char *)row + kind->texts[i]);
-}
-
-static size_t bytes_of(const struct query *query, void *row)
-{
-	const struct row_kind *kind = kind_of(query);
-	size_t n = kind->size ? 0 : portrait_bytes(query->of, row);
-
-	for (unsigned i = 0; i < kind->n_texts; i++)
-		n += text_at(kind, row, i)->len;
-	return n;
-}
-
+/* Its texts still point to the query's own bytes. */
 static int read_row(struct statement *q, void *row)
 {
-	const struct row_kind *kind = kind_of(q->query);
-
-	if (!kind->size)
-		query_read_members(q, row);
-	return kind->read ? kind->read(q, row) : query_fault(q);
-}
-
-/* Copies the texts of a row that was read into the arena. */
-static int copy(const struct query *query, struct arena *arena, void *row)
-{
-	const struct row_kind *kind = kind_of(query);
-	int r = kind->size ? 0 : portrait_copy(query->of, arena, row);
-
-	for (unsigned i = 0; i < kind->n_texts && r == 0; i++)
-		r = rows_copy_text(arena, text_at(kind, row, i));
-	return r;
+	query_read_members(q, row);
+	return q->query->beside ? q->query->beside(q, row) : query_fault(q);
 }
 
 int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool *ret_found)
@@ -77,7 +36,7 @@ int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool 
 
 	r = query_next(q, &found);
 	if (r == 0 && found)
-		r = read_row(q, ret_row) ?: copy(q->query, arena, ret_row);
+		r = read_row(q, ret_row) ?: portrait_copy(q->query->of, arena, ret_row);
 	if (r == 0)
 		*ret_found = found;
 	return r;
@@ -85,25 +44,26 @@ int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool 
 
 static int add(struct statement *q, struct row_list *l, bool *ret_full)
 {
-	size_t size = kind_of(q->query)->size ?: q->query->of->size;
+	const struct portrait *of = q->query->of;
 	void *row;
 	int r;
 
-	l->rows = rows_grow(l->arena, l->rows, l->n, &l->cap, size);
+	l->rows = rows_grow(l->arena, l->rows, l->n, &l->cap, of->size);
 	if (!l->rows)
 		return -ENOMEM;
-	row = (char *)l->rows + l->n * size;
+	row = (char *)l->rows + l->n * of->size;
 	r = read_row(q, row);
 	if (r != 0)
 		return r;
 	if (l->cut)
 		l->cut(row, l->chars);
-	l->bytes += bytes_of(q->query, row);
+	l->bytes += portrait_bytes(of, row);
 	*ret_full = l->n > 0 && l->max_bytes > 0 && l->bytes > l->max_bytes;
 	if (*ret_full)
 		return 0;
 	l->n++;
-	return copy(q->query, l->arena, row);
+	r = portrait_copy(of, l->arena, row);
+	return r == 0 && l->taken ? l->taken(l, row) : r;
 }
 
 int rows_take(struct statement *q, struct row_list *list)

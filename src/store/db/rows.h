@@ -22,24 +22,14 @@ static inline int rows_copy_text(struct arena *arena, struct text *t)
  */
 void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size_t size);
 
-/* What all rows of a struct have in common. */
-struct row_kind {
-	size_t size; /* 0: nouns of the query's portrait, whose members are read and copied */
-	/* Reads the current row, or its columns beside the members. Its texts still point to the query's own
-	 * bytes. */
-	int (*read)(struct statement *q, void *ret_row);
-	const uint16_t *texts; /* where its texts are in the struct */
-	unsigned n_texts;
-};
-
-#define ROW_KIND(type, read_fn, offsets)                                                           \
+/* A column of rows that have a portrait only for this, and are selected in its order. */
+#define COLUMN(type, what, field)                                                                  \
 	{                                                                                          \
-		.size = sizeof(type), .read = (read_fn), .texts = (offsets),                       \
-		.n_texts = sizeof(offsets) / sizeof((offsets)[0])                                  \
+		.column = #field, MEMBER_OF(type, what, field)                                     \
 	}
 
 /* Rows of one column, each a struct text. */
-extern const struct row_kind rows_of_texts;
+extern const struct portrait rows_of_texts;
 
 /* Reads the next row, if there is one, into the arena. */
 int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool *ret_found);
@@ -49,6 +39,7 @@ struct row_list {
 	size_t max_bytes;                       /* text bytes, but at least one row; 0: no limit */
 	void (*cut)(void *row, unsigned chars); /* called before the rows count; NULL: nothing */
 	unsigned chars;
+	int (*taken)(struct row_list *list, void *row); /* called after that; NULL: nothing */
 
 	void *rows;
 	unsigned n;

@@ -39,14 +39,12 @@ static int read_deleted(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-static const struct row_kind deleted_kind = {.read = read_deleted};
-
 int store_deleted_find(struct connection *c, const struct store_scope *scope, struct text prefix,
 		       struct arena *arena, struct memory *ret_row, unsigned *ret_n)
 {
 	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS
 		     "id >= :start AND id < :end AND " IN_SCOPE " LIMIT 2 {lock}",
-		     .of = &memory_portrait, .rows = &deleted_kind, .lock = QUERY_LOCKS_ROWS};
+		     .of = &memory_portrait, .beside = read_deleted, .lock = QUERY_LOCKS_ROWS};
 
 	return store_memory_find_one(c, &sql, scope, prefix, arena, ret_row, ret_n);
 }
@@ -57,7 +55,7 @@ int store_deleted_list(struct connection *c, const struct store_scope *scope, un
 {
 	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS IN_SCOPE
 		     " ORDER BY deleted_ms DESC, seq DESC LIMIT :limit",
-		     .of = &memory_portrait, .rows = &deleted_kind};
+		     .of = &memory_portrait, .beside = read_deleted};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND_SCOPE(scope), BIND(":limit", limit));
 	struct memory *rows = arena_alloc(arena, limit * sizeof(*rows));

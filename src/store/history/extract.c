@@ -90,37 +90,21 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 	" NULL, NULL, NULL FROM session_event WHERE session = :source AND id > :mark"              \
 	" AND created_ms >= :since AND type = 0 AND content IS NOT NULL ORDER BY id"
 
-static int read_said(struct statement *q, void *ret)
-{
-	*(struct store_said *)ret = (struct store_said) {
-		.mark = query_int(q, 0),
-		.by_user = query_int(q, 1) != 0,
-		.open = query_int(q, 2) != 0,
-		.time_ms = query_int(q, 3),
-		.text = query_text(q, 4),
-		.user = query_text(q, 5),
-		.chat = query_text(q, 6),
-		.chat_type = query_text(q, 7),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t said_texts[] = {
-	offsetof(struct store_said, text),
-	offsetof(struct store_said, user),
-	offsetof(struct store_said, chat),
-	offsetof(struct store_said, chat_type),
+#define SAID(kind, field) COLUMN(struct store_said, kind, field)
+static const struct member said_members[] = {
+	SAID(INT, mark),  SAID(BOOL, by_user), SAID(BOOL, open), SAID(TIME, time_ms),
+	SAID(TEXT, text), SAID(TEXT, user),    SAID(TEXT, chat), SAID(TEXT, chat_type),
 };
-
-static const struct row_kind said_kind = ROW_KIND(struct store_said, read_said, said_texts);
+static const struct portrait said_portrait = PORTRAIT(struct store_said, said_members);
 
 int store_extract_read(struct connection *c, const struct store_extract_source *source,
 		       unsigned max_chars, size_t max_bytes, struct arena *arena,
 		       struct store_said **ret_rows, unsigned *ret_n)
 {
-	QUERY in_conversation = {SAID_IN_CONVERSATION, .rows = &said_kind};
+	QUERY in_conversation = {SAID_IN_CONVERSATION, .of = &said_portrait};
 	QUERY in_session = {SAID_IN_SESSION("CAST(content AS TEXT)"),
-			    .postgres = SAID_IN_SESSION("koine_text(content)"), .rows = &said_kind};
+			    .postgres = SAID_IN_SESSION("koine_text(content)"),
+			    .of = &said_portrait};
 	bool session = source->kind == EXTRACT_SESSION;
 	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep)

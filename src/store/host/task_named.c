@@ -107,27 +107,21 @@ struct before {
 	int64_t state;
 };
 
-static int read_before(struct statement *q, void *ret)
-{
-	*(struct before *)ret = (struct before) {
-		.task = query_int(q, 0), .id = query_text(q, 1), .state = query_int(q, 2)};
-	return query_fault(q);
-}
+#define ROW(kind, field) COLUMN(struct before, kind, field)
+static const struct member before_members[] = {ROW(INT, task), ROW(TEXT, id), ROW(INT, state)};
+static const struct portrait before_portrait = PORTRAIT(struct before, before_members);
 
-static const uint16_t before_texts[] = {offsetof(struct before, id)};
-static const struct row_kind before_kind = ROW_KIND(struct before, read_before, before_texts);
-
-#define BEFORE(of)                                                                                 \
+#define BEFORE(which)                                                                              \
 	"SELECT a.task, a.id, COALESCE(b.state, -1) FROM task_after AS a"                          \
 	" JOIN task AS t ON t.seq = a.task"                                                        \
 	" LEFT JOIN task AS b ON b.project = t.project AND b.id = a.id"                            \
-	" WHERE a.task " of " ORDER BY a.task, a.place"
+	" WHERE a.task " which " ORDER BY a.task, a.place"
 
 static int find_before(struct connection *c, const struct task_named *tasks, unsigned n,
 		       struct row_list *list)
 {
-	QUERY of_one = {BEFORE("= :task"), .rows = &before_kind};
-	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")"), .rows = &before_kind};
+	QUERY of_one = {BEFORE("= :task"), .of = &before_portrait};
+	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")"), .of = &before_portrait};
 	CLEANUP(query_donep) struct statement *q = query_open(c, n == 1 ? &of_one : &of_many);
 	CLEANUP(buf_donep) struct buf seqs;
 	int r = 0;

@@ -42,31 +42,15 @@ static int last_seq(struct connection *c, int64_t *ret_seq)
 	return query_find_int(c, &sql, ret_seq);
 }
 
-static int read_bare_memory(struct statement *q, void *ret)
-{
-	*(struct store_bare_memory *)ret = (struct store_bare_memory) {
-		.seq = query_int(q, 0),
-		.hash = query_int(q, 1),
-		.owner = query_text(q, 2),
-		.chat = query_text(q, 3),
-		.project = query_text(q, 4),
-		.content = query_text(q, 5),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t bare_texts[] = {
-	offsetof(struct store_bare_memory, owner),
-	offsetof(struct store_bare_memory, chat),
-	offsetof(struct store_bare_memory, project),
-	offsetof(struct store_bare_memory, content),
-};
+#define BARE(kind, field) COLUMN(struct store_bare_memory, kind, field)
+static const struct member bare_members[] = {BARE(INT, seq),      BARE(INT, hash),
+					     BARE(TEXT, owner),   BARE(TEXT, chat),
+					     BARE(TEXT, project), BARE(TEXT, content)};
+static const struct portrait bare_portrait = PORTRAIT(struct store_bare_memory, bare_members);
 
 static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
 				   int64_t to)
 {
-	static const struct row_kind kind =
-		ROW_KIND(struct store_bare_memory, read_bare_memory, bare_texts);
 	QUERY sql = {"SELECT m.seq, m.content_hash, m.owner, m.chat, m.project,"
 		     " substr(m.content, 1, :chars)"
 		     " FROM memory AS m LEFT JOIN memory_vector AS v ON v.seq = m.seq"
@@ -74,7 +58,7 @@ static struct statement *open_bare(struct connection *c, const struct store_bare
 		     " AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
 		     " AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
 		     " ORDER BY m.seq LIMIT :limit",
-		     .rows = &kind};
+		     .of = &bare_portrait};
 	return query_open(c, &sql, BIND(":chars", opts->max_chars), BIND(":after", opts->after),
 			  BIND(":to", to), BIND(":now", opts->now_ms), BIND(":limit", opts->limit),
 			  BIND_MODEL(&opts->model));
@@ -177,36 +161,21 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 	return query_do(c, &sql, BIND(":seq", seq));
 }
 
-static int read_owned(struct statement *q, void *ret)
-{
-	*(struct store_owned_vector *)ret = (struct store_owned_vector) {
-		.owner = query_text(q, 0),
-		.chat = query_text(q, 1),
-		.project = query_text(q, 2),
-		.bytes = query_blob(q, 3),
-		.scale = query_double(q, 4),
-	};
-	return query_fault(q);
-}
-
-static const uint16_t owned_texts[] = {
-	offsetof(struct store_owned_vector, owner),
-	offsetof(struct store_owned_vector, chat),
-	offsetof(struct store_owned_vector, project),
-	offsetof(struct store_owned_vector, bytes),
-};
+#define WHOSE(kind, field) COLUMN(struct store_owned_vector, kind, field)
+static const struct member owned_members[] = {WHOSE(TEXT, owner), WHOSE(TEXT, chat),
+					      WHOSE(TEXT, project), WHOSE(BLOB, bytes),
+					      WHOSE(REAL, scale)};
+static const struct portrait owned_portrait = PORTRAIT(struct store_owned_vector, owned_members);
 
 int store_memory_own_vector(struct connection *c, const struct store_model *model, int64_t seq,
 			    struct arena *arena, struct store_owned_vector *ret, bool *ret_found)
 {
-	static const struct row_kind kind =
-		ROW_KIND(struct store_owned_vector, read_owned, owned_texts);
 	QUERY sql = {
 		"SELECT m.owner, m.chat, m.project, b.bytes, v.scale FROM memory AS m"
 		" JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"
 		" JOIN memory_vector_bytes AS b ON b.seq = v.seq"
 		" WHERE m.seq = :seq AND length(b.bytes) = :dim",
-		.rows = &kind};
+		.of = &owned_portrait};
 	return rows_find(c, &sql, arena, ret, ret_found, BIND_MODEL(model), BIND(":seq", seq));
 }
 
