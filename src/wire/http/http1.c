@@ -381,13 +381,13 @@ static int check_body(const struct http *h, size_t len, bool eof, struct why *wh
 {
 	uint64_t got = len - h->at;
 
-	if (h->head.length > h->limits.message)
-		return too_large(h, h->head.length, why);
-	if (got >= h->head.length)
+	if (h->head.end.length > h->limits.message)
+		return too_large(h, h->head.end.length, why);
+	if (got >= h->head.end.length)
 		return 0;
 	if (eof)
 		return http_refuse(why, 400, "Incomplete body: expected %llu, got %llu",
-				   (unsigned long long)h->head.length, (unsigned long long)got);
+				   (unsigned long long)h->head.end.length, (unsigned long long)got);
 	return MORE;
 }
 
@@ -423,9 +423,9 @@ static enum frame_kind wait_for_body(struct http *h)
  * once has its room already. */
 static bool take_head_to_judge(struct http *h, size_t len)
 {
-	bool whole = !h->head.chunked && len - h->at >= h->head.length;
+	bool whole = !h->head.end.chunked && len - h->at >= h->head.end.length;
 
-	if (h->judged || (whole && h->head.length <= h->limits.message))
+	if (h->judged || (whole && h->head.end.length <= h->limits.message))
 		return false;
 	h->judged = true;
 	return true;
@@ -450,11 +450,11 @@ static int read_request(struct http *h, const char *in, size_t len, bool eof, si
 		if (r == 0 && take_head_to_judge(h, len - *used))
 			return HEAD;
 	}
-	if (r == 0 && h->phase == IN_BODY && h->head.chunked)
+	if (r == 0 && h->phase == IN_BODY && h->head.end.chunked)
 		r = begin_chunks(h, start, used, why);
 	if (r != 0)
 		return r;
-	if (!h->head.chunked)
+	if (!h->head.end.chunked)
 		return check_body(h, len - *used, eof, why);
 	r = read_chunks(h, in, len, used, why);
 	if (r == MORE && eof)
@@ -485,11 +485,11 @@ static enum frame_kind http_next(void *state, const char *in, size_t len, bool e
 		return show_head(h, ret);
 	if (r == MORE)
 		return h->phase >= IN_BODY ? wait_for_body(h) : FRAME_MORE;
-	if (h->head.chunked)
+	if (h->head.end.chunked)
 		return deliver(h, h->body.data ? h->body.data : "", h->body.len, ret);
 	body_at = used + h->at;
-	*ret_used = body_at + (size_t)h->head.length;
-	return deliver(h, in + body_at, (size_t)h->head.length, ret);
+	*ret_used = body_at + (size_t)h->head.end.length;
+	return deliver(h, in + body_at, (size_t)h->head.end.length, ret);
 }
 
 static bool http_in_message(const void *state)

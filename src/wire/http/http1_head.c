@@ -174,22 +174,6 @@ int http_head_request_line(struct http_head *h, const char *line, size_t n, stru
 	return 0;
 }
 
-static bool is_white(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
-static struct text trim(const char *p, size_t n)
-{
-	while (n > 0 && is_white(*p)) {
-		p++;
-		n--;
-	}
-	while (n > 0 && is_white(p[n - 1]))
-		n--;
-	return (struct text) {p, n};
-}
-
 int http_header_parse(const char *line, size_t n, struct http_header *ret, struct why *why)
 {
 	size_t name_len = token_len(line, n);
@@ -198,7 +182,7 @@ int http_header_parse(const char *line, size_t n, struct http_header *ret, struc
 	/* only the name is shown: a value may be a secret */
 	if (name_len == 0 || name_len == n || line[name_len] != ':')
 		return refuse_quoting(why, 400, "Invalid header line", line, name_len);
-	value = trim(line + name_len + 1, n - name_len - 1);
+	value = text_trim((struct text) {line + name_len + 1, n - name_len - 1}, " \t");
 	if (!http_is_clean(value.data, value.len))
 		return refuse_quoting(why, 400, "Invalid header value", line, name_len);
 	ret->name = (struct text) {line, name_len};
@@ -216,7 +200,7 @@ static bool same_word(struct text t, const char *lower)
 	return true;
 }
 
-static int take_content_length(struct http_head *h, struct text value, struct why *why)
+static int take_content_length(struct http_end *h, struct text value, struct why *why)
 {
 	uint64_t n = 0;
 
@@ -237,7 +221,7 @@ static int take_content_length(struct http_head *h, struct text value, struct wh
 	return 0;
 }
 
-static int take_transfer_encoding(struct http_head *h, struct text value, struct why *why)
+static int take_transfer_encoding(struct http_end *h, struct text value, struct why *why)
 {
 	if (h->chunked)
 		return http_refuse(why, 400, "Duplicate Transfer-Encoding");
@@ -249,6 +233,33 @@ static int take_transfer_encoding(struct http_head *h, struct text value, struct
 	if (value.len == 0 || http_has_token(value, "chunked"))
 		return refuse_quoting(why, 400, "Invalid Transfer-Encoding", value.data, value.len);
 	return refuse_quoting(why, 501, "Transfer-Encoding not supported", value.data, value.len);
+}
+
+static void take_connection(struct http_end *h, struct text value)
+{
+	h->close |= http_has_token(value, "close");
+	h->stay |= http_has_token(value, "keep-alive");
+}
+
+int http_end_header(struct http_end *end, const struct http_header *header, struct why *why)
+{
+	struct text name = header->name;
+
+	switch (name.len) {
+	case 10:
+		if (same_word(name, "connection"))
+			take_connection(end, header->value);
+		return 0;
+	case 14:
+		return same_word(name, "content-length")
+			       ? take_content_length(end, header->value, why)
+			       : 0;
+	case 17:
+		return same_word(name, "transfer-encoding")
+			       ? take_transfer_encoding(end, header->value, why)
+			       : 0;
+	}
+	return 0;
 }
 
 static int take_host(struct http_head *h, struct why *why)
@@ -267,12 +278,6 @@ static int take_expect(struct http_head *h, struct text value, struct why *why)
 	return 0;
 }
 
-static void take_connection(struct http_head *h, struct text value)
-{
-	h->close |= http_has_token(value, "close");
-	h->stay |= http_has_token(value, "keep-alive");
-}
-
 /* The few headers that decide how the stream goes on. */
 static int take_known(struct http_head *h, const struct http_header *header, struct why *why)
 {
@@ -286,20 +291,8 @@ static int take_known(struct http_head *h, const struct http_header *header, str
 	case 7:
 		h->request.upgrade |= same_word(name, "upgrade");
 		return 0;
-	case 10:
-		if (same_word(name, "connection"))
-			take_connection(h, header->value);
-		return 0;
-	case 14:
-		return same_word(name, "content-length")
-			       ? take_content_length(h, header->value, why)
-			       : 0;
-	case 17:
-		return same_word(name, "transfer-encoding")
-			       ? take_transfer_encoding(h, header->value, why)
-			       : 0;
 	}
-	return 0;
+	return http_end_header(&h->end, header, why);
 }
 
 static bool grow(struct http_head *h)
@@ -340,12 +333,12 @@ int http_head_finish(struct http_head *h, struct why *why)
 
 	if (r->minor == 1 && !h->has_host)
 		return http_refuse(why, 400, "Missing Host header");
-	if (h->chunked && h->has_length)
+	if (h->end.chunked && h->end.has_length)
 		return http_refuse(why, 400, "Content-Length with Transfer-Encoding");
-	if (h->chunked && r->minor == 0)
+	if (h->end.chunked && r->minor == 0)
 		return http_refuse(why, 400, "Transfer-Encoding in HTTP/1.0");
 	r->headers = h->headers;
-	r->keep_alive = !h->close && (r->minor == 1 || h->stay);
+	r->keep_alive = !h->end.close && (r->minor == 1 || h->end.stay);
 	return 0;
 }
 

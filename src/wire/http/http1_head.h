@@ -9,18 +9,23 @@
 #include "base/why.h"
 #include "wire/http/http1.h"
 
+/* What the headers of a request or a response say about its end. */
+struct http_end {
+	uint64_t length; /* Content-Length, UINT64_MAX if it is larger than that */
+	bool has_length;
+	bool chunked;
+	bool close; /* Connection: close */
+	bool stay;  /* Connection: keep-alive */
+};
+
 struct http_head {
 	struct http_request request;
 	struct http_header *headers; /* what request.headers shows; kept over requests */
 	unsigned n_allocated;
 	unsigned n_max;
 
-	uint64_t length; /* Content-Length, UINT64_MAX if it is larger than that */
-	bool has_length;
-	bool chunked;
+	struct http_end end;
 	bool has_host;
-	bool close; /* Connection: close */
-	bool stay;  /* Connection: keep-alive */
 	bool expects_continue;
 };
 
@@ -41,6 +46,9 @@ void http_head_rebase(struct http_head *h, const char *from, const char *to);
 
 /* One header line, of a head or of a trailer; 400 if it is invalid. */
 int http_header_parse(const char *line, size_t n, struct http_header *ret, struct why *why);
+
+/* Notes what the header says about the end; a status if that is invalid or ambiguous. */
+int http_end_header(struct http_end *end, const struct http_header *header, struct why *why);
 
 /* False if it holds a control character other than a tab. */
 bool http_is_clean(const char *p, size_t n);

@@ -5,9 +5,7 @@
 #include "wire/http/http1_response.h"
 
 #include <ctype.h>
-#include <strings.h>
-
-#include "base/text.h"
+#include <string.h>
 
 enum { CHUNK_LINE_MAX = 256 };
 
@@ -42,8 +40,7 @@ static void response_reset(struct http1_response *p)
 	p->part = RESPONSE_STATUS;
 	p->head_bytes = 0;
 	p->n_headers = 0;
-	p->has_length = false;
-	p->chunked = false;
+	p->end = (struct http_end) {0};
 	p->left = 0;
 }
 
@@ -75,40 +72,6 @@ static int take_line(struct http1_response *p, const char *in, size_t len, size_
 	return 0;
 }
 
-static bool is_token_char(char c)
-{
-	/* Not isalnum: a host program's locale must not widen what a name may be. */
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	       (c != '\0' && strchr("!#$%&'*+-.^_`|~", c));
-}
-
-static bool is_field_text(struct text t)
-{
-	for (size_t i = 0; i < t.len; i++) {
-		unsigned char c = (unsigned char)t.data[i];
-
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return false;
-	}
-	return true;
-}
-
-static struct text trimmed(struct text t)
-{
-	while (t.len > 0 && (t.data[0] == ' ' || t.data[0] == '\t')) {
-		t.data++;
-		t.len--;
-	}
-	while (t.len > 0 && (t.data[t.len - 1] == ' ' || t.data[t.len - 1] == '\t'))
-		t.len--;
-	return t;
-}
-
-static bool same_word(struct text t, const char *word)
-{
-	return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
-}
-
 /* "HTTP/1.1 200 OK"; the reason may be missing, and so may the space before it. */
 static int read_status(struct http1_response *p, struct text line)
 {
@@ -119,10 +82,9 @@ static int read_status(struct http1_response *p, struct text line)
 		return bad(p, "not an HTTP/1.x status line");
 	if (line.data[9] < '1' || line.data[9] > '5' || !isdigit((unsigned char)line.data[10]) ||
 	    !isdigit((unsigned char)line.data[11]) || (line.len > 12 && line.data[12] != ' ') ||
-	    !is_field_text(line))
+	    !http_is_clean(line.data, line.len))
 		return bad(p, "the status line is malformed");
 	p->minor = line.data[7] == '1';
-	p->keep_alive = p->minor;
 	p->status = (line.data[9] - '0') * 100 + (line.data[10] - '0') * 10 + (line.data[11] - '0');
 	cut = line.len > 13 ? line.len - 13 : 0;
 	if (cut > sizeof(p->reason) - 1)
@@ -134,94 +96,41 @@ static int read_status(struct http1_response *p, struct text line)
 	return 0;
 }
 
-static int read_length(struct http1_response *p, struct text value)
-{
-	uint64_t n = 0;
-
-	if (p->has_length)
-		return bad(p, "more than one Content-Length");
-	if (value.len == 0)
-		return bad(p, "Content-Length is not a number");
-	for (size_t i = 0; i < value.len; i++) {
-		if (!isdigit((unsigned char)value.data[i]))
-			return bad(p, "Content-Length is not a number");
-		if (n > (UINT64_MAX - 9) / 10)
-			return too_large(p, "Content-Length is too large");
-		n = n * 10 + (uint64_t)(value.data[i] - '0');
-	}
-	p->has_length = true;
-	p->left = n;
-	return 0;
-}
-
-static void read_connection(struct http1_response *p, struct text value)
-{
-	while (value.len > 0) {
-		const char *comma = memchr(value.data, ',', value.len);
-		size_t n = comma ? (size_t)(comma - value.data) : value.len;
-		struct text word = trimmed((struct text) {.data = value.data, .len = n});
-
-		if (same_word(word, "close"))
-			p->keep_alive = false;
-		else if (same_word(word, "keep-alive") && !p->minor)
-			p->keep_alive = true;
-		n += comma ? 1 : 0;
-		value.data += n;
-		value.len -= n;
-	}
-}
-
 /* A field is checked completely even where its value means nothing to us. */
 static int read_field(struct http1_response *p, struct text line, bool trailer)
 {
-	const char *colon = memchr(line.data, ':', line.len);
-	struct text name = {.data = line.data, .len = colon ? (size_t)(colon - line.data) : 0};
-	struct text value;
+	struct http_header header;
+	struct why why;
+	int status = http_header_parse(line.data, line.len, &header, &why);
 
-	if (name.len == 0)
-		return bad(p, "a header line has no name");
-	for (size_t i = 0; i < name.len; i++) {
-		if (!is_token_char(name.data[i]))
-			return bad(p, "a header name is malformed");
-	}
-	value = trimmed((struct text) {.data = colon + 1, .len = line.len - name.len - 1});
-	if (!is_field_text(value))
-		return bad(p, "a header value contains a control character");
-	if (trailer)
-		return 0;
-	if (same_word(name, "content-length"))
-		return read_length(p, value);
-	if (same_word(name, "connection"))
-		read_connection(p, value);
-	if (same_word(name, "transfer-encoding")) {
-		if (p->chunked || !p->minor || !same_word(value, "chunked"))
-			return bad(p, "unsupported Transfer-Encoding");
-		p->chunked = true;
-	}
-	return 0;
+	if (status == 0 && !trailer)
+		status = http_end_header(&p->end, &header, &why);
+	return status == 0 ? 0 : bad(p, why.text);
 }
 
 static int end_of_headers(struct http1_response *p)
 {
-	if (p->chunked && p->has_length)
+	struct http_end *end = &p->end;
+
+	if (end->chunked && end->has_length)
 		return bad(p, "Content-Length with Transfer-Encoding");
+	if (end->chunked && !p->minor)
+		return bad(p, "Transfer-Encoding in HTTP/1.0");
 	if (p->status == 101)
 		return bad(p, "unexpected switch to another protocol");
 	if (p->status < 200) {
 		response_reset(p);
 		return 0;
 	}
-	if (p->status == 204 || p->status == 304) {
-		p->has_length = true;
-		p->chunked = false;
-		p->left = 0;
-	}
-	if (p->has_length && p->left > p->limits.message)
+	if (p->status == 204 || p->status == 304)
+		*end = (struct http_end) {
+			.has_length = true, .close = end->close, .stay = end->stay};
+	if (end->length > p->limits.message)
 		return too_large(p, "the body is too large");
-	if (!p->chunked && !p->has_length)
-		p->keep_alive = false;
+	p->left = end->length;
+	p->keep_alive = (p->minor || end->stay) && !end->close && (end->chunked || end->has_length);
 	buf_trim(&p->body, 64 * 1024);
-	p->part = p->chunked ? RESPONSE_CHUNK_LINE : RESPONSE_BODY;
+	p->part = end->chunked ? RESPONSE_CHUNK_LINE : RESPONSE_BODY;
 	return 0;
 }
 
@@ -238,7 +147,7 @@ static int read_chunk_line(struct http1_response *p, struct text line)
 			return too_large(p, "a chunk is too large");
 		n = n * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
-	if (i == 0 || (i < line.len && line.data[i] != ';') || !is_field_text(line))
+	if (i == 0 || (i < line.len && line.data[i] != ';') || !http_is_clean(line.data, line.len))
 		return bad(p, "a chunk length is malformed");
 	if (n > p->limits.message - p->body.len)
 		return too_large(p, "the body is too large");
@@ -349,13 +258,13 @@ static enum frame_kind message(struct http1_response *p, const char *data, size_
 static enum frame_kind next_body(struct http1_response *p, const char *in, size_t len, bool eof,
 				 size_t *ret_used, struct frame *ret)
 {
-	size_t n = p->has_length ? (size_t)p->left : len;
+	size_t n = p->end.has_length ? (size_t)p->left : len;
 
 	if (n > p->limits.message) {
 		too_large(p, "the body is too large");
 		return refused(p, ret);
 	}
-	if (p->has_length ? len < n : !eof)
+	if (p->end.has_length ? len < n : !eof)
 		return FRAME_MORE;
 	*ret_used += n;
 	return message(p, in, n, ret);

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "wire/framing.h"
+#include "wire/http/http1_head.h"
 
 enum http1_response_part {
 	RESPONSE_STATUS,
@@ -34,8 +35,7 @@ struct http1_response {
 	size_t head_bytes;  /* header lines so far; trailers count too */
 	unsigned n_headers; /* of them */
 	bool minor;         /* HTTP/1.1 rather than 1.0 */
-	bool has_length;
-	bool chunked;
+	struct http_end end;
 	uint64_t left;   /* bytes of the body, or of the chunk, still to come */
 	struct buf body; /* what the chunks held */
 	struct why why;  /* RESPONSE_REFUSED */

@@ -41,29 +41,14 @@ unsigned http_header_count(const struct http_request *r, const char *name)
 	return count;
 }
 
-static bool is_white(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 bool http_has_token(struct text value, const char *token)
 {
 	size_t n = strlen(token);
-	const char *p = value.len > 0 ? value.data : "";
-	const char *end = p + value.len;
+	struct text item;
 
-	while (p < end) {
-		const char *comma = memchr(p, ',', (size_t)(end - p));
-		const char *last = comma ? comma : end;
-		const char *next = comma ? comma + 1 : end;
-
-		while (p < last && is_white(*p))
-			p++;
-		while (last > p && is_white(last[-1]))
-			last--;
-		if (text_is_any_case((struct text) {p, (size_t)(last - p)}, token, n))
+	while (text_next(&value, ',', &item)) {
+		if (text_is_any_case(text_trim(item, " \t"), token, n))
 			return true;
-		p = next;
 	}
 	return false;
 }
