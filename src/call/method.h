@@ -76,10 +76,12 @@ enum method_flags {
 struct method {
 	const char *name;
 	const char *doc; /* one line */
+	/* What it answers, for rpc.discover: a type ("object", "string|null"), "time", "any", a list
+	 * "[object]", members "{id:string open:boolean}", constants "true", "running|ended". */
+	const char *result;
 	const struct field *fields;
 	unsigned n_fields;
-	size_t in_size;     /* of the struct that c->in points to */
-	const char *result; /* a JSON schema */
+	size_t in_size; /* of the struct that c->in points to */
 	struct done (*handle)(struct call *c);
 	/* NULL, or what a READER or WRITER row does on the loop before it goes to its thread:
 	 * there it may wait for what must not hold a thread. It ends with call_go_on. */

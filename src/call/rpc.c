@@ -4,6 +4,8 @@
  */
 #include "call/method.h"
 
+#include <string.h>
+
 #include "call/call.h"
 #include "call/server.h"
 #include "call/client.h"
@@ -51,6 +53,70 @@ static void write_fields(struct json *j, const struct method *m, bool required)
 			write_field(j, &m->fields[i]);
 }
 
+/* ---- results: a row's short form as a JSON schema; each returns what follows ---- */
+
+static const char *write_result(struct json *j, const char *at);
+
+static bool is_type(struct text word)
+{
+	return text_is(word, "string") || text_is(word, "integer") || text_is(word, "number") ||
+	       text_is(word, "boolean") || text_is(word, "object") || text_is(word, "array");
+}
+
+static const char *write_words(struct json *j, const char *at)
+{
+	struct text all = {.data = at, .len = strcspn(at, " ]}")};
+	struct text rest = all;
+	struct text word = {0};
+	bool types = text_next(&rest, '|', &word) && is_type(word);
+
+	if (text_is(all, "time")) {
+		json_member_str(j, "type", "string");
+		json_member_str(j, "format", "date-time");
+	} else if (text_is(all, "true")) {
+		json_member_bool(j, "const", true);
+	} else if (rest.len > 0) {
+		json_member_array(j, types ? "type" : "enum");
+		for (rest = all; text_next(&rest, '|', &word);)
+			json_text(j, types || !text_is(word, "null") ? word : (struct text) {0});
+		json_end_array(j);
+	} else if (!text_is(all, "any")) {
+		json_member_text(j, types ? "type" : "const", word);
+	}
+	return all.data + all.len;
+}
+
+static const char *write_members(struct json *j, const char *at)
+{
+	json_member_str(j, "type", "object");
+	json_member_object(j, "properties");
+	while (*at != '}') {
+		size_t n = strcspn(at, ":");
+
+		json_key_text(j, (struct text) {.data = at, .len = n});
+		at = write_result(j, at + n + 1);
+		at += *at == ' ';
+	}
+	json_end_object(j);
+	return at + 1;
+}
+
+static const char *write_result(struct json *j, const char *at)
+{
+	json_begin_object(j);
+	if (*at == '{') {
+		at = write_members(j, at + 1);
+	} else if (*at == '[') {
+		json_member_str(j, "type", "array");
+		json_key(j, "items");
+		at = write_result(j, at + 1) + 1;
+	} else {
+		at = write_words(j, at);
+	}
+	json_end_object(j);
+	return at;
+}
+
 static void write_method(struct json *j, const struct method *m)
 {
 	json_begin_object(j);
@@ -66,7 +132,7 @@ static void write_method(struct json *j, const struct method *m)
 	json_member_object(j, "result");
 	json_member_str(j, "name", "result");
 	json_key(j, "schema");
-	json_raw(j, m->result ? m->result : "{}", strlen(m->result ? m->result : "{}"));
+	(void)write_result(j, m->result ? m->result : "any");
 	json_end_object(j);
 	json_end_object(j);
 }
@@ -112,15 +178,10 @@ static const struct field cancel_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "rpc.discover",
-	 .doc = "Return an OpenRPC document that describes all methods",
-	 .result = "{\"type\":\"object\"}",
+	{"rpc.discover", "Return an OpenRPC document that describes all methods", "object",
 	 .handle = handle_discover},
-	{.name = "rpc.cancel",
-	 .doc = "Cancel a call on this connection; koined executes it before queued calls",
-	 .result = "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"boolean\"}}}",
-	 FIELDS(cancel_fields, cancel_in),
-	 .handle = handle_cancel,
+	{"rpc.cancel", "Cancel a call on this connection; koined executes it before queued calls",
+	 "{cancelled:boolean}", FIELDS(cancel_fields, cancel_in), .handle = handle_cancel,
 	 .flags = METHOD_OVERTAKES},
 };
 

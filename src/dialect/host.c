@@ -55,25 +55,12 @@ static const struct field forget_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "host.list",
-	 .doc = "List the hosts that share the store, sorted by name",
-	 .result = "{\"type\":\"object\",\"properties\":{\"hosts\":{\"type\":\"array\",\"items\":{"
-		   "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
-		   "\"epoch\":{\"type\":\"integer\"},\"state\":{\"enum\":[\"alive\",\"left\","
-		   "\"lost\",\"unknown\"]},\"labels\":{\"type\":\"string\"},\"version\":{\"type\":"
-		   "\"string\"},"
-		   "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		   "\"seen_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		   "\"running\":{\"type\":\"integer\"},\"parallel\":{\"type\":\"integer\"},"
-		   "\"this\":{\"type\":\"boolean\"}}}}}}",
+	{"host.list", "List the hosts that share the store, sorted by name",
+	 "{hosts:[{name:string epoch:integer state:alive|left|lost|unknown labels:string "
+	 "version:string since:time seen_at:time running:integer parallel:integer this:boolean}]}",
 	 .handle = handle_list},
-	{.name = "host.forget",
-	 .doc = "Remove a dead host from the list",
-	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
-		   "\"forgotten\":{\"const\":true}}}",
-	 FIELDS(forget_fields, host_in),
-	 .where = WRITER,
-	 .handle = handle_forget},
+	{"host.forget", "Remove a dead host from the list", "{name:string forgotten:true}",
+	 FIELDS(forget_fields, host_in), .where = WRITER, .handle = handle_forget},
 };
 
 const struct method_table host_methods = METHOD_TABLE(rows);

@@ -78,7 +78,7 @@ struct memory_add_in {
 	"Type of the chat; group and supergroup exclude memories from private chats"
 #define MEMORY_CHAT_TYPE(in, at, what) FIELD_AS("chat_type", STRING, in, at, what)
 
-#define MEMORY_ROWS "{\"type\":\"array\",\"items\":{\"type\":\"object\"}}"
+#define MEMORY_ROWS "[object]"
 
 /* Everything of a new memory but who adds it. */
 int memory_wire_new(struct call *c, const struct memory_add_in *in, struct memory_new *ret_new);

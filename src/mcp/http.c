@@ -79,8 +79,8 @@ static struct done stream(struct call *c)
 	return call_later(c, stream_cancelled, NULL);
 }
 
-static const struct method stream_method = {
-	.name = "GET", .handle = stream, .where = ON_LOOP, .flags = METHOD_LATER};
+static const struct method stream_method = {"GET", .handle = stream, .where = ON_LOOP,
+					    .flags = METHOD_LATER};
 
 struct resume {
 	struct mcp_track *track;
@@ -100,8 +100,8 @@ static struct done resume(struct call *c)
 	return mc->track ? call_later(c, stream_cancelled, NULL) : call_reply(c);
 }
 
-static const struct method resume_method = {
-	.name = "GET", .handle = resume, .where = ON_LOOP, .flags = METHOD_LATER};
+static const struct method resume_method = {"GET", .handle = resume, .where = ON_LOOP,
+					    .flags = METHOD_LATER};
 
 static int open_resume(struct mcp_call *mc, struct text last_id)
 {
@@ -142,8 +142,8 @@ static struct done end_session(struct call *c)
 	return call_reply(c);
 }
 
-static const struct method end_method = {
-	.name = "DELETE", .handle = end_session, .where = ON_LOOP, .flags = METHOD_LATER};
+static const struct method end_method = {"DELETE", .handle = end_session, .where = ON_LOOP,
+					 .flags = METHOD_LATER};
 
 int legacy_open_delete(struct mcp_call *mc, const struct http_request *http)
 {

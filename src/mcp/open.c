@@ -69,10 +69,9 @@ static struct done silence(struct call *c)
 	return call_reply(c);
 }
 
-static const struct method silent_method = {
-	.name = "notification", .handle = silence, .where = ON_LOOP};
-static const struct method answer_method = {
-	.name = "notification", .handle = legacy_answer, .where = ON_LOOP};
+static const struct method silent_method = {"notification", .handle = silence, .where = ON_LOOP};
+static const struct method answer_method = {"notification", .handle = legacy_answer,
+					    .where = ON_LOOP};
 
 static int open_silently(struct mcp_call *mc)
 {

@@ -124,23 +124,12 @@ static const struct field note_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "agent.note",
-	 .doc = "Record an event from an agent's hook, and update the agent's observed session",
-	 .result = "{\"type\":\"object\"}",
-	 FIELDS(note_fields, hook_note),
-	 .handle = handle_note,
-	 .flags = METHOD_LATER},
-	{.name = "agent.server.list",
-	 .doc = "List agent servers and their connection state",
-	 .result =
-		 "{\"type\":\"object\",\"properties\":{\"servers\":{\"type\":\"array\",\"items\":{"
-		 "\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
-		 "\"kind\":{\"type\":\"string\"},\"url\":{\"type\":\"string\"},"
-		 "\"state\":{\"enum\":[\"connecting\",\"connected\",\"unreachable\"]},"
-		 "\"since\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		 "\"open\":{\"type\":\"integer\"},"
-		 "\"fault\":{\"enum\":[\"gone\",\"password\",\"wrong\",null]},\"text\":{\"type\":"
-		 "\"string\"}}}}}}",
+	{"agent.note",
+	 "Record an event from an agent's hook, and update the agent's observed session", "object",
+	 FIELDS(note_fields, hook_note), .handle = handle_note, .flags = METHOD_LATER},
+	{"agent.server.list", "List agent servers and their connection state",
+	 "{servers:[{name:string kind:string url:string state:connecting|connected|unreachable "
+	 "since:time open:integer fault:gone|password|wrong|null text:string}]}",
 	 .handle = handle_servers},
 };
 

@@ -146,27 +146,14 @@ static const struct field run_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "automation.rules",
-	 .doc = "List rules with the time of their last run",
-	 .result = "{\"type\":\"object\",\"properties\":{\"enabled\":{\"type\":\"boolean\"},"
-		   "\"rules\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-		   "\"left_out\":{\"type\":\"integer\"}}}",
-	 FIELDS(rules_fields, rules_in),
+	{"automation.rules", "List rules with the time of their last run",
+	 "{enabled:boolean rules:[object] left_out:integer}", FIELDS(rules_fields, rules_in),
 	 .handle = handle_rules},
-	{.name = "automation.run",
-	 .doc = "Run the action of a rule now, ignoring its trigger and cooldown",
-	 .result = "{\"type\":\"object\",\"properties\":{\"rule\":{\"type\":\"string\"},"
-		   "\"run\":{\"const\":true}}}",
-	 FIELDS(run_fields, rules_in),
-	 .handle = handle_run,
+	{"automation.run", "Run the action of a rule now, ignoring its trigger and cooldown",
+	 "{rule:string run:true}", FIELDS(run_fields, rules_in), .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "automation.log",
-	 .doc = "List actions that rules have run, oldest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"log\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
-	 FIELDS(log_fields, rules_in),
-	 .handle = handle_log,
-	 .flags = METHOD_LATER},
+	{"automation.log", "List actions that rules have run, oldest first", "{log:[object]}",
+	 FIELDS(log_fields, rules_in), .handle = handle_log, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_automation_methods = METHOD_TABLE(rows);

@@ -504,24 +504,12 @@ static const struct field stream_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "chat.stream",
-	 .doc = "Ask an agent; stream the answer in chat.text notifications",
-	 .result = "{\"type\":\"object\",\"properties\":{\"content\":{\"type\":\"string\"},"
-		   "\"request_id\":{\"type\":[\"string\",\"integer\"]},"
-		   "\"conversation\":{\"type\":\"string\"},"
-		   "\"stop\":{\"enum\":[\"end\",\"tools\",\"length\",\"cancelled\"]},"
-		   "\"cancelled\":{\"const\":true},\"tool_calls\":{\"type\":\"array\"},"
-		   "\"tokens\":{\"type\":\"object\"}}}",
-	 FIELDS(stream_fields, chat_in),
-	 .handle = handle_stream,
-	 .flags = METHOD_LATER},
-	{.name = "chat.agents",
-	 .doc = "List agents and check that they respond",
-	 .result = "{\"type\":\"object\",\"properties\":{\"agents\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
-	 FIELDS(agents_fields, agents_in),
-	 .handle = handle_agents,
-	 .flags = METHOD_LATER},
+	{"chat.stream", "Ask an agent; stream the answer in chat.text notifications",
+	 "{content:string request_id:string|integer conversation:string "
+	 "stop:end|tools|length|cancelled cancelled:true tool_calls:array tokens:object}",
+	 FIELDS(stream_fields, chat_in), .handle = handle_stream, .flags = METHOD_LATER},
+	{"chat.agents", "List agents and check that they respond", "{agents:[object]}",
+	 FIELDS(agents_fields, agents_in), .handle = handle_agents, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_chat_methods = METHOD_TABLE(rows);

@@ -127,27 +127,13 @@ static const struct field purge_fields[] = {
 	FIELD(BOOL, ended_in, all, "Delete all ended conversations"),
 };
 
-#define OBJECT "{\"type\":\"object\"}"
-
 static const struct method methods[] = {
-	{.name = "chat.past",
-	 .doc = "List ended conversations, most recently ended first",
-	 .result = OBJECT,
-	 FIELDS(ended_fields, ended_in),
-	 .handle = handle_ended,
-	 .where = READER},
-	{.name = "chat.read",
-	 .doc = "List messages of an ended conversation, oldest first",
-	 .result = OBJECT,
-	 FIELDS(read_fields, ended_in),
-	 .handle = handle_read,
-	 .where = READER},
-	{.name = "chat.purge",
-	 .doc = "Delete ended conversations permanently",
-	 .result = OBJECT,
-	 FIELDS(purge_fields, ended_in),
-	 .handle = handle_purge,
-	 .flags = METHOD_LATER},
+	{"chat.past", "List ended conversations, most recently ended first", "object",
+	 FIELDS(ended_fields, ended_in), .handle = handle_ended, .where = READER},
+	{"chat.read", "List messages of an ended conversation, oldest first", "object",
+	 FIELDS(read_fields, ended_in), .handle = handle_read, .where = READER},
+	{"chat.purge", "Delete ended conversations permanently", "object",
+	 FIELDS(purge_fields, ended_in), .handle = handle_purge, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_chat_ended_methods = METHOD_TABLE(methods);

@@ -34,13 +34,9 @@ static const struct field sleep_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "debug.echo", .doc = "Return the parameters unchanged", .handle = debug_echo},
-	{.name = "debug.sleep",
-	 .doc = "Respond after a delay; can be cancelled",
-	 .result = "{\"type\":\"object\",\"properties\":{\"slept_ms\":{\"type\":\"integer\"}}}",
-	 FIELDS(sleep_fields, sleep_in),
-	 .handle = debug_sleep,
-	 .flags = METHOD_LATER},
+	{"debug.echo", "Return the parameters unchanged", .handle = debug_echo},
+	{"debug.sleep", "Respond after a delay; can be cancelled", "{slept_ms:integer}",
+	 FIELDS(sleep_fields, sleep_in), .handle = debug_sleep, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_debug_methods = METHOD_TABLE(rows);

@@ -63,66 +63,33 @@ static const struct field log_fields[] = {
 };
 
 static const struct method methods[] = {
-	{.name = "ping",
-	 .doc = "Return pong and the current time",
-	 .result = "{\"type\":\"object\",\"properties\":{\"pong\":{\"const\":true},"
-		   "\"timestamp\":{\"type\":\"string\",\"format\":\"date-time\"}}}",
+	{"ping", "Return pong and the current time", "{pong:true timestamp:time}",
 	 .handle = dialect_ping},
-	{.name = "health",
-	 .doc = "Return the health and version of the daemon",
-	 .result = "{\"type\":\"object\",\"properties\":{\"status\":{\"const\":\"ok\"},"
-		   "\"version\":{\"type\":\"string\"}}}",
+	{"health", "Return the health and version of the daemon", "{status:ok version:string}",
 	 .handle = koine_health},
-	{.name = "daemon.status",
-	 .doc = "Return the process id, uptime, store and listeners",
-	 .result = "{\"type\":\"object\",\"properties\":{\"pid\":{\"type\":\"integer\"},"
-		   "\"version\":{\"type\":\"string\"},\"uptime_seconds\":{\"type\":\"integer\"},"
-		   "\"started_at\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		   "\"health\":{\"type\":\"string\"},\"connections\":{\"type\":\"integer\"},"
-		   "\"calls_in_flight\":{\"type\":\"integer\"},\"store\":{\"type\":\"object\"},"
-		   "\"agent\":{\"type\":[\"object\",\"null\"]},"
-		   "\"sessions_running\":{\"type\":\"integer\"},"
-		   "\"rules_running\":{\"type\":\"integer\"},"
-		   "\"rules_invalid\":{\"type\":\"integer\"},"
-		   "\"tasks\":{\"type\":\"object\"},"
-		   "\"approvals_pending\":{\"type\":\"integer\"},"
-		   "\"session_program\":{\"type\":\"object\"},"
-		   "\"agent_servers\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-		   "\"listeners\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
-		   "\"subsystems\":{\"type\":\"object\"}}}",
+	{"daemon.status", "Return the process id, uptime, store and listeners",
+	 "{pid:integer version:string uptime_seconds:integer started_at:time health:string "
+	 "connections:integer calls_in_flight:integer store:object agent:object|null "
+	 "sessions_running:integer rules_running:integer rules_invalid:integer tasks:object "
+	 "approvals_pending:integer session_program:object agent_servers:[object] "
+	 "listeners:[object] subsystems:object}",
 	 .handle = koine_daemon_status},
-	{.name = "daemon.log",
-	 .doc = "Return the last lines of the log, oldest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"lines\":{\"type\":\"array\",\"items\":{"
-		   "\"type\":\"object\",\"properties\":{\"number\":{\"type\":\"integer\"},"
-		   "\"time\":{\"type\":\"string\",\"format\":\"date-time\"},"
-		   "\"level\":{\"type\":\"string\"},\"text\":{\"type\":\"string\"}}}}}}",
-	 FIELDS(log_fields, daemon_log_in),
-	 .handle = koine_daemon_log},
-	{.name = "daemon.reload",
-	 .doc = "Reload the settings: agents, rules, policies, notifiers, limits",
-	 .result = "{\"type\":\"object\",\"properties\":{\"reloaded\":{\"const\":true},"
-		   "\"settings\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}",
-	 .handle = koine_daemon_reload},
-	{.name = "daemon.drain",
-	 .doc = "Start no tasks or sessions until the connection closes; respond when no task or "
-		"session is running",
-	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"integer\"},"
-		   "\"sessions\":{\"type\":\"integer\"},\"rules\":{\"type\":\"integer\"}}}",
-	 FIELDS(drain_fields, daemon_drain_in),
-	 .handle = koine_daemon_drain,
-	 .flags = METHOD_LATER},
-	{.name = "daemon.restart",
-	 .doc = "Restart the daemon; listening sockets stay open, and page sessions stay valid",
-	 .result = "{\"type\":\"object\",\"properties\":{\"restarting\":{\"const\":true}}}",
-	 FIELDS(restart_fields, daemon_restart_in),
-	 .handle = koine_daemon_restart,
-	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "daemon.stop",
-	 .doc = "Stop the daemon gracefully",
-	 .result = "{\"type\":\"object\",\"properties\":{\"stopping\":{\"const\":true}}}",
-	 FIELDS(stop_fields, stop_in),
-	 .handle = dialect_stop},
+	{"daemon.log", "Return the last lines of the log, oldest first",
+	 "{lines:[{number:integer time:time level:string text:string}]}",
+	 FIELDS(log_fields, daemon_log_in), .handle = koine_daemon_log},
+	{"daemon.reload", "Reload the settings: agents, rules, policies, notifiers, limits",
+	 "{reloaded:true settings:[object]}", .handle = koine_daemon_reload},
+	{"daemon.drain",
+	 "Start no tasks or sessions until the connection closes; respond when no task or "
+	 "session is running",
+	 "{tasks:integer sessions:integer rules:integer}", FIELDS(drain_fields, daemon_drain_in),
+	 .handle = koine_daemon_drain, .flags = METHOD_LATER},
+	{"daemon.restart",
+	 "Restart the daemon; listening sockets stay open, and page sessions stay valid",
+	 "{restarting:true}", FIELDS(restart_fields, daemon_restart_in),
+	 .handle = koine_daemon_restart, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	{"daemon.stop", "Stop the daemon gracefully", "{stopping:true}",
+	 FIELDS(stop_fields, stop_in), .handle = dialect_stop},
 };
 
 static const char *const paths[] = {"/", "/rpc", NULL};

@@ -466,29 +466,16 @@ static const struct field unsubscribe_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "event.subscribe",
-	 .doc = "Subscribe to events; koined sends them as notifications on this connection",
-	 .result = "{\"type\":\"object\",\"properties\":{\"subscription\":{\"type\":\"integer\"},"
-		   "\"last\":{\"type\":\"integer\"}}}",
-	 .fields = event_fields,
-	 .n_fields = N_EVENT_FIELDS - 1,
-	 .in_size = sizeof(struct event_in),
-	 .handle = handle_subscribe,
-	 .flags = METHOD_LATER},
-	{.name = "event.unsubscribe",
-	 .doc = "End a subscription on this connection",
-	 .result = "{\"type\":\"object\",\"properties\":{\"unsubscribed\":{\"type\":\"boolean\"}}}",
-	 FIELDS(unsubscribe_fields, unsubscribe_in),
-	 .handle = handle_unsubscribe},
-	{.name = "event.list",
-	 .doc = "List stored events: the newest events, or the events after `since`",
-	 .result = "{\"type\":\"object\",\"properties\":{\"events\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}},\"last\":{\"type\":\"integer\"},"
-		   "\"more\":{\"type\":\"boolean\"},\"gone\":{\"type\":\"integer\"}}}",
-	 .fields = event_fields,
-	 .n_fields = N_EVENT_FIELDS,
-	 .in_size = sizeof(struct event_in),
-	 .handle = handle_list,
+	{"event.subscribe",
+	 "Subscribe to events; koined sends them as notifications on this connection",
+	 "{subscription:integer last:integer}", .fields = event_fields,
+	 .n_fields = N_EVENT_FIELDS - 1, .in_size = sizeof(struct event_in),
+	 .handle = handle_subscribe, .flags = METHOD_LATER},
+	{"event.unsubscribe", "End a subscription on this connection", "{unsubscribed:boolean}",
+	 FIELDS(unsubscribe_fields, unsubscribe_in), .handle = handle_unsubscribe},
+	{"event.list", "List stored events: the newest events, or the events after `since`",
+	 "{events:[object] last:integer more:boolean gone:integer}", .fields = event_fields,
+	 .n_fields = N_EVENT_FIELDS, .in_size = sizeof(struct event_in), .handle = handle_list,
 	 .where = READER},
 };
 

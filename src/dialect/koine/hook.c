@@ -85,16 +85,12 @@ static const struct field run_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "hook.run",
-	 .doc = "Run an agent's hook: wait for the decision about a tool call, or record the "
-		"event; "
-		"return what the hook prints",
-	 .result =
-		 "{\"type\":\"object\",\"properties\":{\"output\":{\"type\":[\"object\",\"null\"]},"
-		 "\"status\":{\"type\":[\"string\",\"null\"]}}}",
-	 FIELDS(run_fields, run_in),
-	 .handle = handle_run,
-	 .flags = METHOD_LATER | METHOD_ENDS},
+	{"hook.run",
+	 "Run an agent's hook: wait for the decision about a tool call, or record the "
+	 "event; "
+	 "return what the hook prints",
+	 "{output:object|null status:string|null}", FIELDS(run_fields, run_in),
+	 .handle = handle_run, .flags = METHOD_LATER | METHOD_ENDS},
 };
 
 const struct method_table koine_hook_methods = METHOD_TABLE(rows);

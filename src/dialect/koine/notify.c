@@ -128,18 +128,11 @@ static const struct field test_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "notify.list",
-	 .doc = "List notifiers and their state",
-	 .result = "{\"type\":\"object\",\"properties\":{\"notifiers\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
+	{"notify.list", "List notifiers and their state", "{notifiers:[object]}",
 	 .handle = handle_list},
-	{.name = "notify.test",
-	 .doc = "Send a test message and wait for a button press",
-	 .result = "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\"},"
-		   "\"sent\":{\"type\":\"boolean\"},\"asks\":{\"type\":\"boolean\"},"
-		   "\"pressed\":{\"type\":\"string\"},\"by\":{\"type\":\"string\"}}}",
-	 FIELDS(test_fields, test_in),
-	 .handle = handle_test,
+	{"notify.test", "Send a test message and wait for a button press",
+	 "{name:string sent:boolean asks:boolean pressed:string by:string}",
+	 FIELDS(test_fields, test_in), .handle = handle_test,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 

@@ -182,33 +182,18 @@ static const struct field trust_fields[] = {
 	FIELD(ARRAY, project_in, tasks, "Ids of the held tasks to release"),
 };
 
-#define TRUSTED                                                                                    \
-	"{\"type\":\"object\",\"properties\":{\"folder\":{\"type\":\"string\"},"                   \
-	"\"trusted\":{\"type\":\"boolean\"}}}"
+#define TRUSTED "{folder:string trusted:boolean}"
 
 static const struct method rows[] = {
-	{.name = "project.list",
-	 .doc = "List served projects with their trust state",
-	 .result = "{\"type\":\"object\",\"properties\":{\"projects\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
+	{"project.list", "List served projects with their trust state", "{projects:[object]}",
 	 .handle = handle_list},
-	{.name = "project.show",
-	 .doc = "Show the automation and the held tasks of a project",
-	 .result = "{\"type\":\"object\"}",
-	 FIELDS(folder_fields, project_in),
-	 .handle = handle_show},
-	{.name = "project.trust",
-	 .doc = "Trust a project as long as its automation has this digest",
-	 .result = TRUSTED,
-	 FIELDS(trust_fields, project_in),
-	 .handle = handle_trust,
+	{"project.show", "Show the automation and the held tasks of a project", "object",
+	 FIELDS(folder_fields, project_in), .handle = handle_show},
+	{"project.trust", "Trust a project as long as its automation has this digest", TRUSTED,
+	 FIELDS(trust_fields, project_in), .handle = handle_trust,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "project.distrust",
-	 .doc = "Stop trusting a project",
-	 .result = TRUSTED,
-	 FIELDS(folder_fields, project_in),
-	 .handle = handle_distrust,
-	 .flags = METHOD_LATER},
+	{"project.distrust", "Stop trusting a project", TRUSTED, FIELDS(folder_fields, project_in),
+	 .handle = handle_distrust, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_project_methods = METHOD_TABLE(rows);

@@ -529,75 +529,31 @@ static const struct field paths_fields[] = {
 	      RANGE(1, PATHS_MAX)),
 };
 
-#define A_STRING  "{\"type\":\"string\"}"
-#define AN_OBJECT "{\"type\":\"object\"}"
-#define OBJECTS   "{\"type\":\"array\",\"items\":" AN_OBJECT "}"
-#define LAUNCHED                                                                                   \
-	"{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"run_id\":" A_STRING            \
-	",\"parent_session_id\":{\"type\":[\"string\",\"null\"]}}}"
+#define LAUNCHED "{id:string run_id:string parent_session_id:string|null}"
 
 static const struct method table[] = {
-	{.name = "session.launch",
-	 .doc = "Start a session; respond when the agent's program is running",
-	 .result = LAUNCHED,
+	{"session.launch", "Start a session; respond when the agent's program is running", LAUNCHED,
 	 .fields = launch_fields + 1,
 	 .n_fields = sizeof(launch_fields) / sizeof(launch_fields[0]) - 1,
-	 .in_size = sizeof(struct launch_in),
-	 .handle = handle_launch,
-	 .flags = METHOD_LATER},
-	{.name = "session.continue",
-	 .doc = "Continue a session; omitted parameters keep the values of that session",
-	 .result = LAUNCHED,
-	 FIELDS(launch_fields, launch_in),
-	 .handle = handle_continue,
-	 .flags = METHOD_LATER},
-	{.name = "session.list",
-	 .doc = "List sessions, most recently active first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":" OBJECTS "}}",
-	 FIELDS(list_fields, list_in),
-	 .handle = handle_list,
-	 .where = READER},
-	{.name = "session.get",
-	 .doc = "Return one session in full",
-	 .result = AN_OBJECT,
-	 FIELDS(id_fields, one_in),
-	 .handle = handle_get,
-	 .where = READER},
-	{.name = "session.events",
-	 .doc = "List events of a session, oldest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"events\":" OBJECTS
-		   ",\"more\":{\"type\":\"boolean\"},\"first\":{\"type\":\"integer\"},"
-		   "\"last\":{\"type\":\"integer\"},\"truncated\":{\"type\":\"boolean\"}}}",
-	 FIELDS(events_fields, one_in),
-	 .handle = handle_events,
-	 .where = READER},
-	{.name = "session.interrupt",
-	 .doc = "Interrupt a running session",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
-		   ",\"status\":{\"const\":\"completing\"}}}",
-	 FIELDS(id_fields, one_in),
-	 .handle = handle_interrupt,
-	 .flags = METHOD_LATER},
-	{.name = "session.archive",
-	 .doc = "Archive or unarchive a session",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
-		   ",\"archived\":{\"type\":\"boolean\"}}}",
-	 FIELDS(archive_fields, one_in),
-	 .handle = handle_change,
-	 .flags = METHOD_LATER},
-	{.name = "session.rename",
-	 .doc = "Set the title of a session",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"title\":" A_STRING
-		   "}}",
-	 FIELDS(rename_fields, one_in),
-	 .handle = handle_change,
-	 .flags = METHOD_LATER},
-	{.name = "session.paths",
-	 .doc = "List working folders, most recently used first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"paths\":" OBJECTS "}}",
-	 FIELDS(paths_fields, paths_in),
-	 .handle = handle_paths,
-	 .where = READER},
+	 .in_size = sizeof(struct launch_in), .handle = handle_launch, .flags = METHOD_LATER},
+	{"session.continue",
+	 "Continue a session; omitted parameters keep the values of that session", LAUNCHED,
+	 FIELDS(launch_fields, launch_in), .handle = handle_continue, .flags = METHOD_LATER},
+	{"session.list", "List sessions, most recently active first", "{sessions:[object]}",
+	 FIELDS(list_fields, list_in), .handle = handle_list, .where = READER},
+	{"session.get", "Return one session in full", "object", FIELDS(id_fields, one_in),
+	 .handle = handle_get, .where = READER},
+	{"session.events", "List events of a session, oldest first",
+	 "{events:[object] more:boolean first:integer last:integer truncated:boolean}",
+	 FIELDS(events_fields, one_in), .handle = handle_events, .where = READER},
+	{"session.interrupt", "Interrupt a running session", "{id:string status:completing}",
+	 FIELDS(id_fields, one_in), .handle = handle_interrupt, .flags = METHOD_LATER},
+	{"session.archive", "Archive or unarchive a session", "{id:string archived:boolean}",
+	 FIELDS(archive_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
+	{"session.rename", "Set the title of a session", "{id:string title:string}",
+	 FIELDS(rename_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
+	{"session.paths", "List working folders, most recently used first", "{paths:[object]}",
+	 FIELDS(paths_fields, paths_in), .handle = handle_paths, .where = READER},
 };
 
 const struct method_table koine_session_methods = METHOD_TABLE(table);

@@ -371,77 +371,34 @@ static const struct field groups_fields[] = {
 		     "project"),
 };
 
-#define AN_OBJECT "{\"type\":\"object\"}"
-#define STATE                                                                                      \
-	"\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\",\"skipped\","        \
-	"\"cancelled\"]}"
-#define NAME "\"project\":{\"type\":\"string\"},\"id\":{\"type\":\"string\"}"
 #define END                                                                                        \
-	"{\"type\":\"object\",\"properties\":{" NAME "," STATE                                     \
-	",\"exit_status\":{\"type\":[\"integer\",\"null\"]},"                                      \
-	"\"signal\":{\"type\":[\"integer\",\"null\"]},\"error\":{\"type\":[\"string\",\"null\"]}}" \
-	"}"
+	"{project:string id:string state:queued|running|completed|failed|skipped|cancelled "       \
+	"exit_status:integer|null signal:integer|null error:string|null}"
 
 static const struct method methods[] = {
-	{.name = "task.find",
-	 .doc = "List tasks, newest first, and count tasks by state",
-	 .result = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "},\"next\":{\"type\":[\"integer\",\"null\"]},"
-		   "\"counts\":" AN_OBJECT ","
-		   "\"paused\":{\"type\":\"boolean\"},\"paused_groups\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"string\"}}}}",
-	 FIELDS(find_fields, find_in),
-	 .handle = handle_find,
-	 .flags = METHOD_LATER},
-	{.name = "task.show",
-	 .doc = "Return one task in full",
-	 .result = AN_OBJECT,
-	 FIELDS(task_fields, task_in),
-	 .handle = handle_show,
-	 .flags = METHOD_LATER},
-	{.name = "task.output",
-	 .doc = "Return part of the output of a task",
-	 .result = "{\"type\":\"object\",\"properties\":{\"offset\":{\"type\":\"integer\"},"
-		   "\"next\":{\"type\":\"integer\"},\"end\":{\"type\":\"integer\"},"
-		   "\"text\":{\"type\":\"string\"},\"running\":{\"type\":\"boolean\"}}}",
-	 FIELDS(output_fields, task_in),
-	 .handle = koine_task_output,
-	 .where = READER},
-	{.name = "task.follow",
-	 .doc = "Stream the output of a task in task.output notifications; respond when the task "
-		"ends",
-	 .result = END,
-	 FIELDS(follow_fields, task_in),
-	 .handle = koine_task_follow,
-	 .flags = METHOD_LATER},
-	{.name = "task.wait",
-	 .doc = "Wait until a task ends",
-	 .result = END,
-	 FIELDS(task_fields, task_in),
-	 .handle = koine_task_wait,
-	 .flags = METHOD_LATER},
-	{.name = "task.retry",
-	 .doc = "Retry a failed or cancelled task, and the dependent tasks that were skipped",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
-		   "\"retried\":{\"const\":true},\"tasks\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"string\"}}}}",
-	 FIELDS(task_fields, task_in),
-	 .handle = handle_retry,
+	{"task.find", "List tasks, newest first, and count tasks by state",
+	 "{tasks:[object] next:integer|null counts:object paused:boolean paused_groups:[string]}",
+	 FIELDS(find_fields, find_in), .handle = handle_find, .flags = METHOD_LATER},
+	{"task.show", "Return one task in full", "object", FIELDS(task_fields, task_in),
+	 .handle = handle_show, .flags = METHOD_LATER},
+	{"task.output", "Return part of the output of a task",
+	 "{offset:integer next:integer end:integer text:string running:boolean}",
+	 FIELDS(output_fields, task_in), .handle = koine_task_output, .where = READER},
+	{"task.follow",
+	 "Stream the output of a task in task.output notifications; respond when the task "
+	 "ends",
+	 END, FIELDS(follow_fields, task_in), .handle = koine_task_follow, .flags = METHOD_LATER},
+	{"task.wait", "Wait until a task ends", END, FIELDS(task_fields, task_in),
+	 .handle = koine_task_wait, .flags = METHOD_LATER},
+	{"task.retry",
+	 "Retry a failed or cancelled task, and the dependent tasks that were skipped",
+	 "{id:string retried:true tasks:[string]}", FIELDS(task_fields, task_in),
+	 .handle = handle_retry, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	{"task.release", "Release a held task of an untrusted project or an adopted store",
+	 "{id:string released:true}", FIELDS(task_fields, task_in), .handle = handle_release,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "task.release",
-	 .doc = "Release a held task of an untrusted project or an adopted store",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"
-		   "\"released\":{\"const\":true}}}",
-	 FIELDS(task_fields, task_in),
-	 .handle = handle_release,
-	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "task.groups",
-	 .doc = "Count tasks by group and state",
-	 .result = "{\"type\":\"object\",\"properties\":{\"groups\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "},\"paused\":{\"type\":\"boolean\"}}}",
-	 FIELDS(groups_fields, groups_in),
-	 .handle = handle_groups,
-	 .flags = METHOD_LATER},
+	{"task.groups", "Count tasks by group and state", "{groups:[object] paused:boolean}",
+	 FIELDS(groups_fields, groups_in), .handle = handle_groups, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_task_methods = METHOD_TABLE(methods);

@@ -177,23 +177,13 @@ static const struct field run_fields[] = {
 	ADD_FIELDS,
 };
 
-#define ADDED                                                                                      \
-	"{\"type\":\"object\",\"properties\":{\"project\":{\"type\":\"string\"},\"id\":{\"type\":" \
-	"\"string\"},\"state\":{\"enum\":[\"queued\",\"running\",\"completed\",\"failed\","        \
-	"\"cancelled\"]}}}"
+#define ADDED "{project:string id:string state:queued|running|completed|failed|cancelled}"
 
 static const struct method rows[] = {
-	{.name = "task.add",
-	 .doc = "Add a task; respond when it is on disk",
-	 .result = ADDED,
-	 FIELDS(add_fields, add_in),
-	 .handle = handle_add,
-	 .flags = METHOD_LATER},
-	{.name = "task.run",
-	 .doc = "Add a task that runs a command; agents cannot call this method",
-	 .result = ADDED,
-	 FIELDS(run_fields, add_in),
-	 .handle = handle_add,
+	{"task.add", "Add a task; respond when it is on disk", ADDED, FIELDS(add_fields, add_in),
+	 .handle = handle_add, .flags = METHOD_LATER},
+	{"task.run", "Add a task that runs a command; agents cannot call this method", ADDED,
+	 FIELDS(run_fields, add_in), .handle = handle_add,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 

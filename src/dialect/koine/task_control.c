@@ -213,59 +213,29 @@ static const struct field clean_fields[] = {
 		     "project"),
 };
 
-#define DID(what)                                                                                  \
-	"{\"type\":\"object\",\"properties\":{\"id\":{\"type\":\"string\"},"                       \
-	"\"" what "\":{\"const\":true}}}"
-#define PAUSED                                                                                     \
-	"{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"         \
-	"\"paused\":{\"type\":\"boolean\"}}}"
+#define PAUSED "{group:string|null paused:boolean}"
 
 static const struct method rows[] = {
-	{.name = "task.stash",
-	 .doc = "Stash a queued task, so that it does not start before task.enqueue",
-	 .result = DID("stashed"),
-	 FIELDS(stash_fields, task_in),
-	 .handle = handle_stash,
+	{"task.stash", "Stash a queued task, so that it does not start before task.enqueue",
+	 "{id:string stashed:true}", FIELDS(stash_fields, task_in), .handle = handle_stash,
 	 .flags = METHOD_LATER},
-	{.name = "task.enqueue",
-	 .doc = "Queue a stashed task again",
-	 .result = DID("enqueued"),
-	 FIELDS(enqueue_fields, enqueue_in),
-	 .handle = handle_enqueue,
+	{"task.enqueue", "Queue a stashed task again", "{id:string enqueued:true}",
+	 FIELDS(enqueue_fields, enqueue_in), .handle = handle_enqueue,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "task.edit",
-	 .doc = "Change a queued task; omitted parameters keep their values",
-	 .result = DID("edited"),
-	 FIELDS(edit_fields, edit_in),
-	 .handle = handle_edit,
+	{"task.edit", "Change a queued task; omitted parameters keep their values",
+	 "{id:string edited:true}", FIELDS(edit_fields, edit_in), .handle = handle_edit,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "task.pause",
-	 .doc = "Pause all tasks or one group; running tasks continue",
-	 .result = PAUSED,
-	 FIELDS(pause_fields, group_in),
-	 .handle = handle_pause,
-	 .flags = METHOD_LATER},
-	{.name = "task.resume",
-	 .doc = "Resume all tasks or one group",
-	 .result = PAUSED,
-	 FIELDS(pause_fields, group_in),
-	 .handle = handle_resume,
-	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{.name = "task.parallel",
-	 .doc = "Set the maximum number of running tasks, in total or for one group, until koined "
-		"restarts",
-	 .result =
-		 "{\"type\":\"object\",\"properties\":{\"group\":{\"type\":[\"string\",\"null\"]},"
-		 "\"parallel\":{\"type\":\"integer\"},\"was\":{\"type\":\"integer\"}}}",
-	 FIELDS(parallel_fields, group_in),
-	 .handle = handle_parallel,
-	 .flags = METHOD_FOR_HUMANS},
-	{.name = "task.clean",
-	 .doc = "Delete ended tasks and their output",
-	 .result = "{\"type\":\"object\",\"properties\":{\"cleaned\":{\"type\":\"integer\"}}}",
-	 FIELDS(clean_fields, task_cleaning),
-	 .handle = handle_clean,
-	 .flags = METHOD_LATER},
+	{"task.pause", "Pause all tasks or one group; running tasks continue", PAUSED,
+	 FIELDS(pause_fields, group_in), .handle = handle_pause, .flags = METHOD_LATER},
+	{"task.resume", "Resume all tasks or one group", PAUSED, FIELDS(pause_fields, group_in),
+	 .handle = handle_resume, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	{"task.parallel",
+	 "Set the maximum number of running tasks, in total or for one group, until koined "
+	 "restarts",
+	 "{group:string|null parallel:integer was:integer}", FIELDS(parallel_fields, group_in),
+	 .handle = handle_parallel, .flags = METHOD_FOR_HUMANS},
+	{"task.clean", "Delete ended tasks and their output", "{cleaned:integer}",
+	 FIELDS(clean_fields, task_cleaning), .handle = handle_clean, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_task_control_methods = METHOD_TABLE(rows);

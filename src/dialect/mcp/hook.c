@@ -149,7 +149,7 @@ static const struct http_route routes[] = {
 	{.method = "POST",
 	 .path = "/hook",
 	 .flags = ROUTE_RPC | ROUTE_WATCH,
-	 .row = {.name = "hook.run", .handle = handle_posted, .flags = METHOD_LATER}},
+	 .row = {"hook.run", .handle = handle_posted, .flags = METHOD_LATER}},
 };
 
 const struct http_route_table mcp_hook_routes = {.rows = routes,

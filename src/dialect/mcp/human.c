@@ -514,12 +514,10 @@ static const struct field permission_fields[] = {
 };
 
 static const struct mcp_tool tools[] = {
-	{.row = {.name = "ask_human",
-		 .doc = "Ask a human a question and wait for the answer. Use this tool before an "
-			"irreversible action, or when only a human can know the answer.",
-		 FIELDS(ask_fields, ask_in),
-		 .handle = handle_ask,
-		 .flags = METHOD_LATER,
+	{.row = {"ask_human",
+		 "Ask a human a question and wait for the answer. Use this tool before an "
+		 "irreversible action, or when only a human can know the answer.",
+		 FIELDS(ask_fields, ask_in), .handle = handle_ask, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Ask a human",
 	 .output_schema = "{\"type\":\"object\",\"properties\":{"
@@ -528,13 +526,11 @@ static const struct mcp_tool tools[] = {
 			  "\"status\":{\"type\":\"string\"}},"
 			  "\"required\":[\"answered\",\"answer\",\"status\"]}",
 	 .hints = MCP_HARMLESS},
-	{.row = {.name = "permission_prompt",
-		 .doc = "Ask a human for permission to call a tool. This tool is only for Claude "
-			"Code's --permission-prompt-tool, not for models.",
-		 FIELDS(permission_fields, permission_in),
-		 .handle = handle_permission,
-		 .flags = METHOD_LATER,
-		 .arg = &permission_group},
+	{.row = {"permission_prompt",
+		 "Ask a human for permission to call a tool. This tool is only for Claude "
+		 "Code's --permission-prompt-tool, not for models.",
+		 FIELDS(permission_fields, permission_in), .handle = handle_permission,
+		 .flags = METHOD_LATER, .arg = &permission_group},
 	 .title = "Ask for tool permission",
 	 .hints = MCP_HARMLESS},
 };

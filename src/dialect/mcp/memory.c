@@ -442,59 +442,43 @@ static const struct field delete_fields[] = {ID(tool_in)};
 	"\"items\":" A_MEMORY "}},\"required\":[\"memories\"]}"
 
 static const struct mcp_tool tools[] = {
-	{.row = {.name = "memory_search",
-		 .doc = "Search common memories and memories of this project, best match first. "
-			"Use this tool before you rely on earlier decisions, and before you ask "
-			"the user "
-			"a question that may have been answered already.",
-		 FIELDS(search_fields, tool_in),
-		 .handle = handle_search,
-		 .before = before_search,
-		 .where = READER,
-		 .arg = &group},
+	{.row = {"memory_search",
+		 "Search common memories and memories of this project, best match first. "
+		 "Use this tool before you rely on earlier decisions, and before you ask "
+		 "the user "
+		 "a question that may have been answered already.",
+		 FIELDS(search_fields, tool_in), .handle = handle_search, .before = before_search,
+		 .where = READER, .arg = &group},
 	 .title = "Search memory",
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
-	{.row = {.name = "memory_add",
-		 .doc = "Store a memory for later conversations of this and other agents: a "
-			"decision and its reason, a preference, how something works, an approach "
-			"that failed. Do not store secrets. `similar` in the result lists near "
-			"duplicates: update or delete outdated memories.",
-		 FIELDS(add_fields, tool_in),
-		 .handle = handle_add,
-		 .flags = METHOD_LATER,
+	{.row = {"memory_add",
+		 "Store a memory for later conversations of this and other agents: a "
+		 "decision and its reason, a preference, how something works, an approach "
+		 "that failed. Do not store secrets. `similar` in the result lists near "
+		 "duplicates: update or delete outdated memories.",
+		 FIELDS(add_fields, tool_in), .handle = handle_add, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Remember",
 	 .output_schema = ADDED,
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
-	{.row = {.name = "memory_list",
-		 .doc = "List memories, newest first.",
-		 FIELDS(list_fields, tool_in),
-		 .handle = handle_list,
-		 .before = side_before,
-		 .where = READER,
-		 .arg = &group},
+	{.row = {"memory_list", "List memories, newest first.", FIELDS(list_fields, tool_in),
+		 .handle = handle_list, .before = side_before, .where = READER, .arg = &group},
 	 .title = "List memories",
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
-	{.row = {.name = "memory_update",
-		 .doc = "Update an outdated memory. koine keeps the previous content as history.",
-		 FIELDS(update_fields, tool_in),
-		 .handle = handle_update,
-		 .before = side_before,
-		 .where = WRITER,
-		 .arg = &group},
+	{.row = {"memory_update",
+		 "Update an outdated memory. koine keeps the previous content as history.",
+		 FIELDS(update_fields, tool_in), .handle = handle_update, .before = side_before,
+		 .where = WRITER, .arg = &group},
 	 .title = "Change a memory",
 	 .output_schema = A_MEMORY,
 	 .hints = MCP_HARMLESS | MCP_IDEMPOTENT | MCP_CLOSED},
-	{.row = {.name = "memory_delete",
-		 .doc = "Delete a memory. If the memory is only outdated, update the memory "
-			"instead.",
-		 FIELDS(delete_fields, tool_in),
-		 .handle = handle_delete,
-		 .before = side_before,
-		 .where = WRITER,
-		 .arg = &group},
+	{.row = {"memory_delete",
+		 "Delete a memory. If the memory is only outdated, update the memory "
+		 "instead.",
+		 FIELDS(delete_fields, tool_in), .handle = handle_delete, .before = side_before,
+		 .where = WRITER, .arg = &group},
 	 .title = "Forget",
 	 .output_schema = "{\"type\":\"object\",\"properties\":{\"deleted\":{\"type\":\"string\"},"
 			  "\"content\":{\"type\":\"string\"}}}",

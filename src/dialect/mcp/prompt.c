@@ -124,17 +124,11 @@ static const struct field recall_fields[] = {
 };
 
 const struct mcp_prompt mcp_prompts[MCP_N_PROMPTS] = {
-	{.row = {.name = "recall",
-		 .doc = "Recall what is known about a person or thing",
-		 FIELDS(recall_fields, recall_in),
-		 .handle = handle_recall,
-		 .before = before_recall,
+	{.row = {"recall", "Recall what is known about a person or thing",
+		 FIELDS(recall_fields, recall_in), .handle = handle_recall, .before = before_recall,
 		 .where = READER},
 	 .title = "Recall"},
-	{.row = {.name = "handoff",
-		 .doc = "Summarize the state of this project for the next agent",
-		 .handle = handle_handoff,
-		 .before = side_before,
-		 .where = READER},
+	{.row = {"handoff", "Summarize the state of this project for the next agent",
+		 .handle = handle_handoff, .before = side_before, .where = READER},
 	 .title = "Hand over"},
 };

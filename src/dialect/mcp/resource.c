@@ -154,27 +154,19 @@ static struct done read_conversation(struct call *c)
 }
 
 const struct mcp_resource mcp_templates[MCP_N_TEMPLATES] = {
-	{.row = {.name = "memory",
-		 .doc = "One memory, with its subjects and times",
-		 .handle = read_memory,
+	{.row = {"memory", "One memory, with its subjects and times", .handle = read_memory,
 		 .where = READER},
 	 .uri = "memory://{id}",
 	 .mime_type = "application/json"},
-	{.row = {.name = "task",
-		 .doc = "End of the output of a task, up to 1 MB",
-		 .handle = read_task,
+	{.row = {"task", "End of the output of a task, up to 1 MB", .handle = read_task,
 		 .where = READER},
 	 .uri = "task://{id}",
 	 .mime_type = "text/plain"},
-	{.row = {.name = "session",
-		 .doc = "End of the transcript of a session",
-		 .handle = read_session,
+	{.row = {"session", "End of the transcript of a session", .handle = read_session,
 		 .where = READER},
 	 .uri = "session://{id}",
 	 .mime_type = "text/plain"},
-	{.row = {.name = "conversation",
-		 .doc = "Messages of a conversation",
-		 .handle = read_conversation,
+	{.row = {"conversation", "Messages of a conversation", .handle = read_conversation,
 		 .where = READER},
 	 .uri = "conversation://{id}",
 	 .mime_type = "text/plain"},
@@ -340,10 +332,6 @@ static const struct field list_fields[] = {
 	FIELD(STRING, list_in, cursor, NULL),
 };
 
-const struct method mcp_resources_list = {
-	.name = "resources/list",
-	FIELDS(list_fields, list_in),
-	.handle = handle_list,
-	.before = side_before,
-	.where = READER,
-};
+const struct method mcp_resources_list = {"resources/list", FIELDS(list_fields, list_in),
+					  .handle = handle_list, .before = side_before,
+					  .where = READER};

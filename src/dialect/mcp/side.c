@@ -167,11 +167,8 @@ static const struct field open_fields[] = {
 };
 
 static const struct method open_row = {
-	.name = "mcp.open",
-	.doc = "Describe the client; koine mcp sends this message first on a connection",
-	FIELDS(open_fields, open_in),
-	.handle = handle_open,
-};
+	"mcp.open", "Describe the client; koine mcp sends this message first on a connection",
+	FIELDS(open_fields, open_in), .handle = handle_open};
 
 /* ---- messages ---- */
 

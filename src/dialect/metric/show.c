@@ -44,9 +44,7 @@ static struct done handle_scrape(struct call *c)
 const struct http_route metric_routes[N_METRIC_ROUTES] = {
 	{"GET",
 	 "/metrics",
-	 {.name = "metrics",
-	  .doc = "Return metrics for Prometheus",
-	  .handle = handle_scrape,
+	 {"metrics", "Return metrics for Prometheus", .handle = handle_scrape,
 	  .flags = METHOD_LATER}},
 };
 
@@ -97,17 +95,11 @@ static const struct field metrics_fields[] = {
 };
 
 static const struct method rows[] = {
-	{.name = "daemon.metrics",
-	 .doc = "Return metrics as text for Prometheus",
-	 .result = "{\"type\":\"object\",\"properties\":{\"content_type\":{\"type\":\"string\"},"
-		   "\"text\":{\"type\":\"string\"}}}",
-	 FIELDS(metrics_fields, metrics_in),
+	{"daemon.metrics", "Return metrics as text for Prometheus",
+	 "{content_type:string text:string}", FIELDS(metrics_fields, metrics_in),
 	 .handle = handle_metrics},
-	{.name = "daemon.samples",
-	 .doc = "Return samples of the last 24 hours, one per minute",
-	 .result = "{\"type\":\"object\",\"properties\":{\"samples\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
-	 .handle = metric_samples},
+	{"daemon.samples", "Return samples of the last 24 hours, one per minute",
+	 "{samples:[object]}", .handle = metric_samples},
 };
 
 const struct method_table metric_methods = METHOD_TABLE(rows);

@@ -67,77 +67,42 @@ static const struct field pulse_fields[] = {
 	FIELD_AS("Limit", INT, ocg_pulse_in, limit, "Ignored"),
 };
 
-#define STATS                                                                                      \
-	"{\"type\":\"object\",\"properties\":{\"Stats\":{\"type\":\"object\",\"properties\":{"     \
-	"\"sessions\":{\"type\":\"integer\"},\"messages\":{\"type\":\"integer\"},"                 \
-	"\"tools_calls\":{\"type\":\"integer\"},\"memories\":{\"type\":\"integer\"},"              \
-	"\"files\":{\"type\":\"integer\"}}}}}"
-#define RESULT "{\"type\":\"object\",\"properties\":{\"Result\":{\"type\":\"string\"}}}"
-#define PULSE                                                                                      \
-	"{\"type\":\"object\",\"properties\":{\"Result\":{\"type\":\"string\"},"                   \
-	"\"EventID\":{\"type\":\"integer\"},\"Status\":{\"type\":\"string\"}}}"
-#define CHAT                                                                                       \
-	"{\"type\":\"object\",\"properties\":{\"Content\":{\"type\":\"string\"},"                  \
-	"\"Tools\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}}}}"
+#define PULSE "{Result:string EventID:integer Status:string}"
 
-/* All methods, for a service of that name. */
-#define SERVICE(service)                                                                           \
-	{.name = service ".Chat",                                                                  \
-	 .doc = "Send a conversation to the agent; return its response or tool calls",             \
-	 .result = CHAT,                                                                           \
-	 FIELDS(chat_fields, ocg_chat_in),                                                         \
-	 .handle = ocg_chat,                                                                       \
-	 .flags = METHOD_LATER,                                                                    \
-	 .gob_args = &ocg_chat_args,                                                               \
-	 .gob_reply = &ocg_chat_reply},                                                            \
-		{.name = service ".Stats",                                                         \
-		 .doc = "Count stored memories",                                                   \
-		 .result = STATS,                                                                  \
-		 .handle = ocg_stats,                                                              \
-		 .flags = METHOD_LATER,                                                            \
-		 .gob_args = &gob_shape_empty_struct,                                              \
-		 .gob_reply = &ocg_stats_reply},                                                   \
-		{.name = service ".MemorySearch",                                                  \
-		 .doc = "Search memories, best match first; return JSON text",                     \
-		 .result = RESULT,                                                                 \
-		 FIELDS(search_fields, ocg_memory_in),                                             \
-		 .handle = ocg_search,                                                             \
-		 .before = ocg_before_search,                                                      \
-		 .where = READER,                                                                  \
-		 .gob_args = &ocg_search_args,                                                     \
-		 .gob_reply = &ocg_result_reply},                                                  \
-		{.name = service ".MemoryGet",                                                     \
-		 .doc = "Return one memory as JSON text",                                          \
-		 .result = RESULT,                                                                 \
-		 FIELDS(get_fields, ocg_memory_in),                                                \
-		 .handle = ocg_get,                                                                \
-		 .where = READER,                                                                  \
-		 .gob_args = &ocg_get_args,                                                        \
-		 .gob_reply = &ocg_result_reply},                                                  \
-		{.name = service ".MemoryStore",                                                   \
-		 .doc = "Add a memory; return JSON text",                                          \
-		 .result = RESULT,                                                                 \
-		 FIELDS(store_fields, ocg_memory_in),                                              \
-		 .handle = ocg_store,                                                              \
-		 .flags = METHOD_LATER,                                                            \
-		 .gob_args = &ocg_store_args,                                                      \
-		 .gob_reply = &ocg_result_reply},                                                  \
-		{.name = service ".PulseAdd",                                                      \
-		 .doc = "Publish the event pulse.added",                                           \
-		 .result = PULSE,                                                                  \
-		 FIELDS(pulse_fields, ocg_pulse_in),                                               \
-		 .handle = ocg_pulse_add,                                                          \
-		 .where = WRITER,                                                                  \
-		 .gob_args = &ocg_pulse_args,                                                      \
-		 .gob_reply = &ocg_pulse_reply},                                                   \
+/* Clients know the service by two names. */
+#define METHOD(word, ...)                                                                          \
+	{"RPCService." word, __VA_ARGS__},                                                         \
 	{                                                                                          \
-		.name = service ".PulseStatus",                                                    \
-		.doc = "Return the state of the event log as JSON text", .result = PULSE,          \
-		FIELDS(pulse_fields, ocg_pulse_in), .handle = ocg_pulse_status, .where = READER,   \
-		.gob_args = &ocg_pulse_args, .gob_reply = &ocg_pulse_reply                         \
+		"Agent." word, __VA_ARGS__                                                         \
 	}
 
-static const struct method methods[] = {SERVICE("RPCService"), SERVICE("Agent")};
+static const struct method methods[] = {
+	METHOD("Chat", "Send a conversation to the agent; return its response or tool calls",
+	       "{Content:string Tools:[object]}", FIELDS(chat_fields, ocg_chat_in),
+	       .handle = ocg_chat, .flags = METHOD_LATER, .gob_args = &ocg_chat_args,
+	       .gob_reply = &ocg_chat_reply),
+	METHOD("Stats", "Count stored memories",
+	       "{Stats:{sessions:integer messages:integer tools_calls:integer memories:integer "
+	       "files:integer}}",
+	       .handle = ocg_stats, .flags = METHOD_LATER, .gob_args = &gob_shape_empty_struct,
+	       .gob_reply = &ocg_stats_reply),
+	METHOD("MemorySearch", "Search memories, best match first; return JSON text",
+	       "{Result:string}", FIELDS(search_fields, ocg_memory_in), .handle = ocg_search,
+	       .before = ocg_before_search, .where = READER, .gob_args = &ocg_search_args,
+	       .gob_reply = &ocg_result_reply),
+	METHOD("MemoryGet", "Return one memory as JSON text", "{Result:string}",
+	       FIELDS(get_fields, ocg_memory_in), .handle = ocg_get, .where = READER,
+	       .gob_args = &ocg_get_args, .gob_reply = &ocg_result_reply),
+	METHOD("MemoryStore", "Add a memory; return JSON text", "{Result:string}",
+	       FIELDS(store_fields, ocg_memory_in), .handle = ocg_store, .flags = METHOD_LATER,
+	       .gob_args = &ocg_store_args, .gob_reply = &ocg_result_reply),
+	METHOD("PulseAdd", "Publish the event pulse.added", PULSE,
+	       FIELDS(pulse_fields, ocg_pulse_in), .handle = ocg_pulse_add, .where = WRITER,
+	       .gob_args = &ocg_pulse_args, .gob_reply = &ocg_pulse_reply),
+	METHOD("PulseStatus", "Return the state of the event log as JSON text", PULSE,
+	       FIELDS(pulse_fields, ocg_pulse_in), .handle = ocg_pulse_status, .where = READER,
+	       .gob_args = &ocg_pulse_args, .gob_reply = &ocg_pulse_reply),
+};
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),

@@ -195,27 +195,12 @@ static const struct field end_fields[] = {
 	FIELD(STRING, end_in, id, "Id of the browser, or a unique prefix", .required = true),
 };
 
-#define A_STRING "{\"type\":\"string\"}"
-
 const struct method page_methods[PAGE_METHODS] = {
-	{.name = "page.open",
-	 .doc = "Create a sign-in link for one browser, and start serving the page",
-	 .result = "{\"type\":\"object\",\"properties\":{\"link\":" A_STRING
-		   ",\"address\":" A_STRING ",\"behind\":{\"type\":[\"string\",\"null\"]},"
-		   "\"link_behind\":" A_STRING ",\"expires_in\":{\"type\":\"integer\"}}}",
-	 .handle = handle_open,
-	 .flags = METHOD_LATER},
-	{.name = "page.sessions",
-	 .doc = "List signed-in browsers, oldest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"sessions\":{\"type\":\"array\","
-		   "\"items\":{\"type\":\"object\"}}}}",
-	 .handle = handle_sessions,
-	 .flags = METHOD_LATER},
-	{.name = "page.end",
-	 .doc = "Sign out a browser",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
-		   ",\"ended\":{\"const\":true}}}",
-	 FIELDS(end_fields, end_in),
-	 .handle = handle_end,
-	 .flags = METHOD_LATER},
+	{"page.open", "Create a sign-in link for one browser, and start serving the page",
+	 "{link:string address:string behind:string|null link_behind:string expires_in:integer}",
+	 .handle = handle_open, .flags = METHOD_LATER},
+	{"page.sessions", "List signed-in browsers, oldest first", "{sessions:[object]}",
+	 .handle = handle_sessions, .flags = METHOD_LATER},
+	{"page.end", "Sign out a browser", "{id:string ended:true}", FIELDS(end_fields, end_in),
+	 .handle = handle_end, .flags = METHOD_LATER},
 };

@@ -265,7 +265,9 @@ static const struct method methods[] = {
 	 .n_fields = 7,
 	 .in_size = sizeof(struct all_in),
 	 .handle = handle_all},
-	{.name = "ping", .handle = handle_ping},
+	{.name = "ping",
+	 .result = "{id:string|null at:time ok:true all:[{n:integer is:on}] any:any last:end|null}",
+	 .handle = handle_ping},
 	{.name = "one", .handle = handle_one, ONE},
 	{.name = "swapped",
 	 .handle = handle_one,
@@ -1753,6 +1755,14 @@ static void check_order(const struct value *method, const char *structure)
 	assert_int_equal(value_find(first, "required")->kind, VALUE_TRUE);
 }
 
+static void check_result(const struct value *m, const char *schema)
+{
+	const struct value *found = value_find(value_find(m, "result"), "schema");
+
+	assert_int_equal(found->raw_len, strlen(schema));
+	assert_memory_equal(found->raw, schema, found->raw_len);
+}
+
 TEST(discover_describes_every_method)
 {
 	const struct value *found;
@@ -1773,6 +1783,14 @@ TEST(discover_describes_every_method)
 	assert_int_equal(found->len, sizeof(methods) / sizeof(methods[0]) + rpc_methods.n);
 	check_order(method_named(found, "one"), "either");
 	check_order(method_named(found, "swapped"), "by-name");
+	check_result(method_named(found, "one"), "{}");
+	check_result(method_named(found, "ping"),
+		     "{\"type\":\"object\",\"properties\":{\"id\":{\"type\":[\"string\",\"null\"]},"
+		     "\"at\":{\"type\":\"string\",\"format\":\"date-time\"},"
+		     "\"ok\":{\"const\":true},\"all\":{\"type\":\"array\",\"items\":{\"type\":"
+		     "\"object\",\"properties\":{\"n\":{\"type\":\"integer\"},"
+		     "\"is\":{\"const\":\"on\"}}}},\"any\":{},"
+		     "\"last\":{\"enum\":[\"end\",null]}}}");
 	arena_done(&a);
 	finish(&f);
 }

@@ -423,73 +423,40 @@ static const struct field revoke_fields[] = {
 	FIELD(STRING, grant_in, id, "Id of the grant, or a unique prefix", .required = true),
 };
 
-#define A_STRING  "{\"type\":\"string\"}"
-#define OR_NULL   "{\"type\":[\"string\",\"null\"]}"
-#define AN_OBJECT "{\"type\":\"object\"}"
 #define HOW_IT_STANDS                                                                              \
-	"{\"type\":\"object\",\"properties\":{\"id\":" A_STRING ",\"status\":{\"enum\":["          \
-	"\"pending\",\"approved\",\"denied\",\"responded\",\"expired\",\"superseded\"]},"          \
-	"\"comment\":" OR_NULL ",\"decided_by\":" OR_NULL ",\"decided_at\":" OR_NULL "}}"
+	"{id:string status:pending|approved|denied|responded|expired|superseded "                  \
+	"comment:string|null decided_by:string|null decided_at:string|null}"
 
 static const struct method rows[] = {
-	{.name = "approval.request",
-	 .doc = "Request permission to call a tool, or ask a human a question; respond after the "
-		"decision",
-	 .result = HOW_IT_STANDS,
-	 FIELDS(ask_fields, approval_in),
-	 .handle = handle_request,
+	{"approval.request",
+	 "Request permission to call a tool, or ask a human a question; respond after the "
+	 "decision",
+	 HOW_IT_STANDS, FIELDS(ask_fields, approval_in), .handle = handle_request,
 	 .flags = METHOD_LATER | METHOD_ENDS},
-	{.name = "approval.create",
-	 .doc = "Store a request like approval.request, but respond without waiting for the "
-		"decision",
-	 .result = HOW_IT_STANDS,
-	 FIELDS(ask_fields, approval_in),
-	 .handle = handle_create,
+	{"approval.create",
+	 "Store a request like approval.request, but respond without waiting for the "
+	 "decision",
+	 HOW_IT_STANDS, FIELDS(ask_fields, approval_in), .handle = handle_create,
 	 .flags = METHOD_LATER},
-	{.name = "approval.decide",
-	 .doc = "Decide a pending request; the first decision is final",
-	 .result = HOW_IT_STANDS,
-	 FIELDS(decide_fields, one_in),
-	 .handle = handle_decide,
+	{"approval.decide", "Decide a pending request; the first decision is final", HOW_IT_STANDS,
+	 FIELDS(decide_fields, one_in), .handle = handle_decide, .flags = METHOD_LATER},
+	{"approval.withdraw", "Withdraw a pending request; its status becomes superseded",
+	 HOW_IT_STANDS, FIELDS(withdraw_fields, one_in), .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
-	{.name = "approval.withdraw",
-	 .doc = "Withdraw a pending request; its status becomes superseded",
-	 .result = HOW_IT_STANDS,
-	 FIELDS(withdraw_fields, one_in),
-	 .handle = handle_withdraw,
+	{"approval.list",
+	 "List approvals: pending approvals oldest first, other approvals newest first",
+	 "{approvals:[object] pending:integer}", FIELDS(list_fields, list_in),
+	 .handle = handle_list, .flags = METHOD_LATER},
+	{"approval.get", "Return one approval in full", "object", FIELDS(id_fields, one_in),
+	 .handle = handle_get, .flags = METHOD_LATER},
+	{"approval.grants", "List grants, oldest first", "{grants:[object]}",
+	 .handle = koine_grant_list, .where = READER},
+	{"approval.grant",
+	 "Create a grant, which allows or denies matching requests without asking a human",
+	 "object", FIELDS(grant_fields, grant_in), .handle = koine_grant_add,
 	 .flags = METHOD_LATER},
-	{.name = "approval.list",
-	 .doc = "List approvals: pending approvals oldest first, other approvals newest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"approvals\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "},\"pending\":{\"type\":\"integer\"}}}",
-	 FIELDS(list_fields, list_in),
-	 .handle = handle_list,
-	 .flags = METHOD_LATER},
-	{.name = "approval.get",
-	 .doc = "Return one approval in full",
-	 .result = AN_OBJECT,
-	 FIELDS(id_fields, one_in),
-	 .handle = handle_get,
-	 .flags = METHOD_LATER},
-	{.name = "approval.grants",
-	 .doc = "List grants, oldest first",
-	 .result = "{\"type\":\"object\",\"properties\":{\"grants\":{\"type\":\"array\","
-		   "\"items\":" AN_OBJECT "}}}",
-	 .handle = koine_grant_list,
-	 .where = READER},
-	{.name = "approval.grant",
-	 .doc = "Create a grant, which allows or denies matching requests without asking a human",
-	 .result = AN_OBJECT,
-	 FIELDS(grant_fields, grant_in),
-	 .handle = koine_grant_add,
-	 .flags = METHOD_LATER},
-	{.name = "approval.revoke",
-	 .doc = "Revoke a grant",
-	 .result = "{\"type\":\"object\",\"properties\":{\"id\":" A_STRING
-		   ",\"revoked\":{\"const\":true}}}",
-	 FIELDS(revoke_fields, grant_in),
-	 .handle = koine_grant_remove,
-	 .flags = METHOD_LATER},
+	{"approval.revoke", "Revoke a grant", "{id:string revoked:true}",
+	 FIELDS(revoke_fields, grant_in), .handle = koine_grant_remove, .flags = METHOD_LATER},
 };
 
 const struct method_table koine_approval_methods = METHOD_TABLE(rows);
