@@ -106,13 +106,11 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 struct done hook_decide(struct call *c, struct hook_call *h)
 {
 	struct approval_new new;
-	int r = call_approvals(c) ? 0
-				  : refuse(&c->why, REFUSE_UNAVAILABLE,
-					   "this server does not support approvals");
+	int r;
 
 	h->call = c;
-	r = r ?: describe(h, &new, &c->why);
-	r = r ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter);
+	r = describe(h, &new, &c->why)
+		    ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, h);
 }
 

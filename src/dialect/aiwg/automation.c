@@ -8,9 +8,6 @@ struct done aiwg_automation_status(struct call *c)
 {
 	const struct aiwg_project_in *in = c->in;
 
-	if (!call_automation(c))
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
-					   "Automation engine not initialized"));
 	aiwg_write_automation(call_result(c), call_engine(c), aiwg_folder(c, in->project));
 	return call_reply(c);
 }
@@ -62,9 +59,6 @@ static struct done set_enabled(struct call *c, bool on)
 	const struct aiwg_rule_in *in = c->in;
 	struct text rule = in->id.len > 0 ? in->id : (struct text) {0};
 
-	if (!call_automation(c))
-		return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE,
-					   "Automation engine not initialized"));
 	(void)call_later(c, NULL, NULL);
 	automation_enable(call_automation(c), aiwg_folder(c, in->project), rule, on, switched, c);
 	return call_settled(c);

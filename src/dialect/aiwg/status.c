@@ -58,8 +58,7 @@ static void write_supervisor(struct json *j, struct engine *s, struct text folde
 	struct task_load load = {0};
 	unsigned n = 0;
 
-	if (s->tasks)
-		task_load(s->tasks, folder, &load, &tasks, &n);
+	task_load(s->tasks, folder, &load, &tasks, &n);
 	json_begin_object(j);
 	json_member_uint(j, "running", load.n_running);
 	json_member_uint(j, "queued", load.n_queued);
@@ -75,8 +74,7 @@ static void write_stats(struct json *j, struct engine *s, struct text folder)
 {
 	struct task_counts counts = {0};
 
-	if (s->tasks)
-		task_count(s->tasks, folder, &counts);
+	task_count(s->tasks, folder, &counts);
 	json_begin_object(j);
 	json_member_int(j, "total", counts.total);
 	for (unsigned i = 0; i < N_TASK_STATES; i++)
@@ -295,10 +293,8 @@ void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 	unsigned n = 0;
 	unsigned n_log = 0;
 
-	if (s->automation) {
-		automation_rules(s->automation, folder, &rules, &n, &enabled);
-		automation_recent(s->automation, folder, &log, &n_log);
-	}
+	automation_rules(s->automation, folder, &rules, &n, &enabled);
+	automation_recent(s->automation, folder, &log, &n_log);
 	json_begin_object(j);
 	json_member_bool(j, "enabled", enabled);
 	json_member_uint(j, "ruleCount", n);
@@ -369,8 +365,7 @@ static void write_rule_count(struct json *j, struct engine *s, struct text folde
 	bool enabled = false;
 	unsigned n = 0;
 
-	if (s->automation)
-		automation_rules(s->automation, folder, &rules, &n, &enabled);
+	automation_rules(s->automation, folder, &rules, &n, &enabled);
 	json_member_object(j, "automation");
 	json_member_bool(j, "enabled", enabled);
 	json_member_uint(j, "rule_count", n);

@@ -8,13 +8,6 @@
 #include "dialect/hld/hld.h"
 #include "dialect/engine.h"
 
-int hld_need_approvals(struct call *c)
-{
-	if (call_approvals(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "approval features not available");
-}
-
 /* ---- one ---- */
 
 static void write_object(struct json *j, const char *key, const struct value *v)
@@ -172,8 +165,7 @@ static int check_session(struct call *c, struct text id)
 
 	if (id.len == 0)
 		return 0;
-	r = hld_need_sessions(c)
-		    ?: session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
+	r = session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse(&c->why, REFUSE_NOT_FOUND,
 			   "session not found: session not found: session not found: %.*s",
@@ -204,8 +196,7 @@ struct done hld_fetch_approvals(struct call *c)
 	struct approval *approvals = NULL;
 	struct hld_fit fit;
 	unsigned n = 0;
-	int r = hld_need_approvals(c)
-			?: approval_list(call_approvals(c), c->lane, &c->arena, &f, &approvals, &n);
+	int r = approval_list(call_approvals(c), c->lane, &c->arena, &f, &approvals, &n);
 
 	if (r == 0 && n == 0)
 		r = check_session(c, in->session_id);
@@ -223,7 +214,7 @@ struct done hld_get_approval(struct call *c)
 	const struct hld_approval_in *in = c->in;
 	struct approval approval;
 	struct json *j;
-	int r = hld_need(c, in->approval_id, "approval_id") ?: hld_need_approvals(c);
+	int r = hld_need(c, in->approval_id, "approval_id");
 
 	if (r == 0)
 		r = approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id, false,
@@ -289,7 +280,7 @@ struct done hld_create_approval(struct call *c)
 		.from = {.is = true, .peer = c->peer},
 	};
 	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name") ?:
-		check_input(c, in->tool_input) ?: hld_need_approvals(c);
+		check_input(c, in->tool_input);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -419,7 +410,7 @@ struct done hld_send_decision(struct call *c)
 		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
 		.from = {.is = true, .peer = c->peer},
 	};
-	int r = check_needs(c, in) ?: read_decision(c, in, &d) ?: hld_need_approvals(c);
+	int r = check_needs(c, in) ?: read_decision(c, in, &d);
 
 	if (r != 0)
 		return call_fail(c, r);

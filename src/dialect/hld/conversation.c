@@ -250,12 +250,12 @@ struct done hld_conversation(struct call *c)
 		.limit = PAGE_EVENTS,
 		.max_bytes = PAGE_BYTES,
 	};
-	int r = hld_need_sessions(c);
+	int r;
 
 	if (!q.session.data && !q.agent_session.data)
 		r = refuse_field(&c->why, "session_id",
 				 "either session_id or claude_session_id is required");
-	if (r == 0)
+	else
 		r = write_conversation(c, &q);
 	return r != 0 ? call_fail(c, r) : call_reply(c);
 }

@@ -182,8 +182,6 @@ struct hld_subscribe_in {
 int hld_need(struct call *c, struct text t, const char *name);
 
 /* REFUSE_UNAVAILABLE if the service was not started. */
-int hld_need_sessions(struct call *c);
-int hld_need_approvals(struct call *c);
 
 struct done hld_health(struct call *c);
 struct done hld_launch(struct call *c);

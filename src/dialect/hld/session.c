@@ -13,13 +13,6 @@ int hld_need(struct call *c, struct text t, const char *name)
 	return refuse_field(&c->why, name, "%s is required", name);
 }
 
-int hld_need_sessions(struct call *c)
-{
-	if (call_sessions(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "sessions are not available");
-}
-
 /* The original says at which step it failed. */
 static int fail_at(struct call *c, int r, const char *where, const struct why *why)
 {
@@ -163,7 +156,7 @@ struct done hld_launch(struct call *c)
 {
 	const struct hld_run_in *in = c->in;
 	struct session_new session;
-	int r = hld_need(c, in->query, "query") ?: read_run(c, &session) ?: hld_need_sessions(c);
+	int r = hld_need(c, in->query, "query") ?: read_run(c, &session);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -199,7 +192,7 @@ struct done hld_continue(struct call *c)
 	const struct hld_run_in *in = c->in;
 	struct session_new session;
 	int r = hld_need(c, in->session_id, "session_id") ?: hld_need(c, in->query, "query") ?:
-		read_run(c, &session) ?: hld_need_sessions(c);
+		read_run(c, &session);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -233,7 +226,7 @@ static void interrupted(void *arg, int r, const struct why *why)
 struct done hld_interrupt(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
+	int r = hld_need(c, in->session_id, "session_id");
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -297,8 +290,7 @@ static struct done reply_list(struct call *c, const struct session_filter *f)
 	struct session *rows = NULL;
 	struct hld_fit fit;
 	unsigned n = 0;
-	int r = hld_need_sessions(c)
-			?: session_list(call_sessions(c), c->lane, &c->arena, f, &rows, &n);
+	int r = session_list(call_sessions(c), c->lane, &c->arena, f, &rows, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -365,7 +357,7 @@ struct done hld_state(struct call *c)
 	const struct hld_session_in *in = c->in;
 	struct session row;
 	struct json *j;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c);
+	int r = hld_need(c, in->session_id, "session_id");
 
 	if (r == 0)
 		r = session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false, &row,
@@ -390,8 +382,9 @@ static struct done reply_success(struct call *c)
 struct done hld_archive(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c) ?:
-		session_set_archived(call_sessions(c), in->session_id, in->archived, &c->why);
+	int r = hld_need(c, in->session_id, "session_id")
+			?: session_set_archived(call_sessions(c), in->session_id, in->archived,
+						&c->why);
 
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to archive session", &c->why);
@@ -401,8 +394,9 @@ struct done hld_archive(struct call *c)
 struct done hld_title(struct call *c)
 {
 	const struct hld_session_in *in = c->in;
-	int r = hld_need(c, in->session_id, "session_id") ?: hld_need_sessions(c) ?:
-		session_set_title(call_sessions(c), in->session_id, hld_some(in->title), &c->why);
+	int r = hld_need(c, in->session_id, "session_id")
+			?: session_set_title(call_sessions(c), in->session_id, hld_some(in->title),
+					     &c->why);
 
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to update session", &c->why);
@@ -417,9 +411,7 @@ struct done hld_paths(struct call *c)
 	struct session_path *paths = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = hld_need_sessions(c)
-			?: session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths,
-					 &n);
+	int r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 
 	if (r != 0)
 		return call_fail(c, r);

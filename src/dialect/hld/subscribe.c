@@ -284,8 +284,6 @@ struct done hld_subscribe(struct call *c)
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
 			   "Subscribe requires a connection of its own on hld's socket; use "
 			   "event.subscribe here");
-	else if (!call_events(c))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "events are not available");
 	else
 		r = subscribe(c, &s);
 	if (r != 0)

@@ -12,13 +12,6 @@ struct rules_in {
 	struct text rule;
 };
 
-static int need_automation(struct call *c)
-{
-	if (call_automation(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support automation");
-}
-
 /* ---- listing ---- */
 
 void koine_rule_parts(struct json *j, const struct rule *r)
@@ -48,10 +41,7 @@ static struct done handle_rules(struct call *c)
 	bool enabled = false;
 	unsigned n = 0;
 	struct json *j;
-	int r = need_automation(c);
 
-	if (r != 0)
-		return call_fail(c, r);
 	automation_rules(call_automation(c), in->project, &rules, &n, &enabled);
 	j = call_object(c);
 	json_member_bool(j, "enabled", enabled);
@@ -94,12 +84,8 @@ static struct done log_then(struct call *c, int r)
 
 static struct done handle_log(struct call *c)
 {
-	int r = need_automation(c);
-
 	c->state = arena_zalloc(&c->arena, sizeof(struct executions));
-	if (r == 0 && !c->state)
-		r = -ENOMEM;
-	return r != 0 ? call_fail(c, r) : call_work(c, READER, log_work, log_then);
+	return c->state ? call_work(c, READER, log_work, log_then) : call_fail(c, -ENOMEM);
 }
 
 /* ---- by hand ---- */
@@ -115,10 +101,7 @@ static void on_run(void *arg, int r, const struct why *why)
 static struct done handle_run(struct call *c)
 {
 	const struct rules_in *in = c->in;
-	int r = need_automation(c);
 
-	if (r != 0)
-		return call_fail(c, r);
 	/* The call does not wait for the rule's action, so there is nothing to cancel. */
 	(void)call_later(c, NULL, NULL);
 	automation_run(call_automation(c), in->project, in->rule, on_run, c);

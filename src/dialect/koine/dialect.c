@@ -44,7 +44,8 @@ static const struct field stop_fields[] = {
 static const struct field drain_fields[] = {
 	FIELD_AS("time", INT, daemon_drain_in, time_ms,
 		 "Maximum time to wait for running tasks and sessions, in milliseconds; 0 means no "
-		 "limit"),
+		 "limit",
+		 AT_LEAST(0)),
 };
 
 static const struct field restart_fields[] = {

@@ -75,9 +75,6 @@ struct done koine_daemon_drain(struct call *c)
 	uint64_t *end_ms = arena_zalloc(&c->arena, sizeof(*end_ms));
 	int r = end_ms ? 0 : -ENOMEM;
 
-	if (r == 0 && in->time_ms < 0)
-		r = refuse_field(&c->why, "time", "time must be at least 0, not %lld ms",
-				 (long long)in->time_ms);
 	if (r == 0)
 		r = begin(c);
 	if (r != 0)

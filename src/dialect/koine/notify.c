@@ -93,7 +93,7 @@ static void on_cancel(struct call *c, void *arg)
 		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
 }
 
-static struct done start_test(struct call *c)
+static struct done handle_test(struct call *c)
 {
 	const struct test_in *in = c->in;
 	struct notify_test *test = NULL;
@@ -105,26 +105,12 @@ static struct done start_test(struct call *c)
 	return call_later(c, on_cancel, NULL);
 }
 
-static struct done handle_test(struct call *c)
-{
-	const struct test_in *in = c->in;
-	int r = 0;
-
-	if (!call_notify(c))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support notifiers");
-	else if (in->timeout < 1 || in->timeout > WAIT_MAX_S)
-		r = refuse_field(&c->why, "timeout",
-				 "timeout must be between 1 and %d seconds, not %lld", WAIT_MAX_S,
-				 (long long)in->timeout);
-	return r != 0 ? call_fail(c, r) : start_test(c);
-}
-
 /* ---- the method table ---- */
 
 static const struct field test_fields[] = {
 	FIELD(STRING, test_in, name, "Name of the notifier", .required = true),
 	FIELD(INT, test_in, timeout, "Seconds to wait for a button press, up to 3600",
-	      .default_number = WAIT_DEFAULT_S),
+	      .default_number = WAIT_DEFAULT_S, RANGE(1, WAIT_MAX_S)),
 };
 
 static const struct method rows[] = {

@@ -50,13 +50,6 @@ struct paths_in {
 	int64_t limit;
 };
 
-static int need_sessions(struct call *c)
-{
-	if (call_sessions(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support sessions");
-}
-
 /* ---- finding a session by what the client gave ---- */
 
 struct found {
@@ -84,10 +77,6 @@ static int find(struct call *c, struct text id, struct session *ret_row)
 
 static int begin(struct call *c, struct found **ret)
 {
-	int r = need_sessions(c);
-
-	if (r != 0)
-		return r;
 	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
 }
@@ -203,7 +192,7 @@ static void on_launched(void *arg, int r, const struct session_launched *l, cons
 static struct done handle_launch(struct call *c)
 {
 	struct session_new new;
-	int r = need_sessions(c) ?: read_launch(c->in, &c->arena, &new, &c->why);
+	int r = read_launch(c->in, &c->arena, &new, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -355,8 +344,8 @@ static struct done handle_list(struct call *c)
 	struct session *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = need_sessions(c) ?: read_filter(c->in, &filter, &c->why) ?:
-		session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
+	int r = read_filter(c->in, &filter, &c->why)
+			?: session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -372,7 +361,7 @@ static struct done handle_get(struct call *c)
 {
 	const struct one_in *in = c->in;
 	struct session row;
-	int r = need_sessions(c) ?: find(c, in->id, &row);
+	int r = find(c, in->id, &row);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -414,8 +403,7 @@ static struct done handle_events(struct call *c)
 	struct session row;
 	int r;
 
-	r = need_sessions(c) ?: find(c, in->id, &row) ?:
-	    session_must_be_ours(&row, "followed", &c->why);
+	r = find(c, in->id, &row) ?: session_must_be_ours(&row, "followed", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;
@@ -432,10 +420,7 @@ static struct done handle_paths(struct call *c)
 	struct session_path *paths = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = need_sessions(c);
-
-	if (r == 0)
-		r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
+	int r = session_paths(call_sessions(c), c->lane, &c->arena, in->limit, &paths, &n);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);

@@ -143,13 +143,6 @@ static struct approval_new new_approval(struct call *c)
 	};
 }
 
-static int need_approvals(struct call *c)
-{
-	if (call_approvals(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support approvals");
-}
-
 /* ---- ask_human ---- */
 
 static struct done write_answer(struct call *c, bool answered, struct text answer,
@@ -408,8 +401,7 @@ static struct done handle_ask(struct call *c)
 	const struct value *elicited = NULL;
 	struct text params;
 	struct text id;
-	int r = need_approvals(c) ?:
-		check_asked(c) ?: find_id(c, &id) ?: write_elicitation(c, &params);
+	int r = check_asked(c) ?: find_id(c, &id) ?: write_elicitation(c, &params);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -482,7 +474,7 @@ static struct done handle_permission(struct call *c)
 	const struct permission_in *in = c->in;
 	struct waiting *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new = new_approval(c);
-	int r = w ? need_approvals(c) ?: approval_make_id(&c->arena, &new.id) : -ENOMEM;
+	int r = w ? approval_make_id(&c->arena, &new.id) : -ENOMEM;
 
 	if (r != 0)
 		return call_fail(c, r);

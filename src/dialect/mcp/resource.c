@@ -53,10 +53,8 @@ static struct done read_memory(struct call *c)
 static struct done read_task(struct call *c)
 {
 	struct task_output out;
-	int r = !call_tasks(c)
-			? refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support tasks")
-			: task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0},
-				      id_of(c), -CONTENTS_MAX, CONTENTS_MAX, &out, &c->why);
+	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, id_of(c),
+			    -CONTENTS_MAX, CONTENTS_MAX, &out, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -115,10 +113,7 @@ static struct done read_session(struct call *c)
 	struct session_events_query q = {
 		.newest = true, .limit = SESSION_EVENTS_SHOWN, .max_bytes = CONTENTS_MAX};
 	struct buf out;
-	int r = !call_sessions(c) ? refuse(&c->why, REFUSE_UNAVAILABLE,
-					   "this server does not support sessions")
-				  : session_get(call_sessions(c), c->lane, &c->arena, id_of(c),
-						true, &row, &c->why);
+	int r = session_get(call_sessions(c), c->lane, &c->arena, id_of(c), true, &row, &c->why);
 
 	q.session = row.id;
 	if (r == 0)
@@ -140,10 +135,7 @@ static struct done read_conversation(struct call *c)
 					    [MESSAGE_TOOL] = TEXT("tool")};
 	struct message_page page = {.limit = MESSAGES_SHOWN};
 	struct buf out;
-	int r = !call_chat(c) ? refuse(&c->why, REFUSE_UNAVAILABLE,
-				       "this server does not support conversations")
-			      : chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true,
-					      &page, &c->why);
+	int r = chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true, &page, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);

@@ -37,13 +37,6 @@ struct list_in {
 	int64_t limit;
 };
 
-static int need_tasks(struct call *c)
-{
-	if (call_tasks(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support tasks");
-}
-
 /* ---- adding one ---- */
 
 static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
@@ -72,7 +65,7 @@ static struct done handle_add(struct call *c)
 		.retries = in->retries,
 		.tool_use_id = side_tool_use(c),
 	};
-	int r = need_tasks(c) ?: koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
+	int r = koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -158,12 +151,8 @@ static struct done get_then(struct call *c, int r)
 
 static struct done handle_get(struct call *c)
 {
-	int r = need_tasks(c);
-
 	c->state = arena_zalloc(&c->arena, sizeof(struct task));
-	if (r == 0 && !c->state)
-		r = -ENOMEM;
-	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, get_then);
+	return c->state ? call_work(c, READER, get_work, get_then) : call_fail(c, -ENOMEM);
 }
 
 struct finding {
@@ -202,7 +191,7 @@ static struct done handle_list(struct call *c)
 	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
 	enum task_skips skips = SKIPS_TOO;
 	enum task_state state;
-	int r = f ? need_tasks(c) : -ENOMEM;
+	int r = f ? 0 : -ENOMEM;
 
 	if (r == 0 && in->state.data && !task_word_parse(in->state, &state, &skips))
 		r = refuse_field(&c->why, "state",
@@ -228,9 +217,8 @@ static struct done handle_output(struct call *c)
 	int64_t max = in->max > 0 && in->max < OUTPUT_MAX ? in->max : OUTPUT_MAX;
 	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
 	struct task_output out = {0};
-	int r = need_tasks(c)
-			?: task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id,
-				       offset, (size_t)max, &out, &c->why);
+	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, offset,
+			    (size_t)max, &out, &c->why);
 
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("output", out.bytes.data ? out.bytes : TEXT("")),
@@ -251,10 +239,7 @@ static void on_cancelled(void *arg, int r, const struct why *why)
 static struct done handle_cancel(struct call *c)
 {
 	const struct one_in *in = c->in;
-	int r = need_tasks(c);
 
-	if (r != 0)
-		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
 	task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c);
 	return call_settled(c);

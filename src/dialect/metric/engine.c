@@ -14,8 +14,7 @@ void metric_engine_take(struct metric_from *f, struct engine *e)
 	f->engine = e;
 	event_figures(e->events, &f->events);
 	f->has_memory = memory_figures(e->memories, &f->memory);
-	if (e->tasks)
-		task_count(e->tasks, (struct text) {0}, &f->tasks);
+	task_count(e->tasks, (struct text) {0}, &f->tasks);
 	f->writable = !engine_failing(e);
 	f->approvals = approvals_pending(e->approvals);
 	f->sessions = sessions_open(e->sessions);

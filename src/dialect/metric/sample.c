@@ -77,8 +77,7 @@ static void take(const struct samples *s, struct sample *to)
 
 	*to = (struct sample) {.utc_ms = clock_utc_ms(), .connections = s->server->n_clients};
 	take_calls(s->server, to);
-	if (e->tasks)
-		task_count(e->tasks, (struct text) {0}, &tasks);
+	task_count(e->tasks, (struct text) {0}, &tasks);
 	to->tasks_running = (uint64_t)tasks.n[TASK_RUNNING];
 	to->tasks_queued = (uint64_t)tasks.n[TASK_QUEUED];
 	to->sessions = sessions_open(e->sessions);

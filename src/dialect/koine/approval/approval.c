@@ -22,13 +22,6 @@ struct list_in {
 	int64_t limit;
 };
 
-int koine_need_approvals(struct call *c)
-{
-	if (call_approvals(c))
-		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "this server does not support approvals");
-}
-
 /* ---- asking ---- */
 
 static int read_approval(struct call *c, struct approval_new *ret)
@@ -131,7 +124,7 @@ static struct done handle_request(struct call *c)
 {
 	struct wait *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new;
-	int r = koine_need_approvals(c) ?: read_approval(c, &new);
+	int r = read_approval(c, &new);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -147,7 +140,7 @@ static struct done handle_request(struct call *c)
 static struct done handle_create(struct call *c)
 {
 	struct approval_new new;
-	int r = koine_need_approvals(c) ?: read_approval(c, &new);
+	int r = read_approval(c, &new);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -191,10 +184,6 @@ static struct done get_then(struct call *c, int r)
 
 static int begin(struct call *c, struct looking **ret)
 {
-	int r = koine_need_approvals(c);
-
-	if (r != 0)
-		return r;
 	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
 }

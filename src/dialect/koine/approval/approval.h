@@ -18,9 +18,6 @@ struct approval_in {
 	bool by_rules;
 };
 
-/* Refuses the call where approvals were not started. */
-int koine_need_approvals(struct call *c);
-
 /* ---- grant.c ---- */
 
 struct done koine_grant_list(struct call *c);

@@ -12,8 +12,7 @@ struct done koine_grant_list(struct call *c)
 	struct grant *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = koine_need_approvals(c)
-			?: grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
+	int r = grant_list(call_approvals(c), c->lane, &c->arena, &rows, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -71,10 +70,7 @@ static void on_added(void *arg, int r, const struct approval *a, const struct wh
 struct done koine_grant_add(struct call *c)
 {
 	struct grant *row = arena_zalloc(&c->arena, sizeof(*row));
-	int r = koine_need_approvals(c);
-
-	if (r == 0)
-		r = row ? read_grant(c->in, &c->arena, row, &c->why) : -ENOMEM;
+	int r = row ? read_grant(c->in, &c->arena, row, &c->why) : -ENOMEM;
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = row;
@@ -133,7 +129,5 @@ static struct done find_then(struct call *c, int r)
 
 struct done koine_grant_remove(struct call *c)
 {
-	int r = koine_need_approvals(c);
-
-	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, find_then);
+	return call_work(c, READER, find_work, find_then);
 }
