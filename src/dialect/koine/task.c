@@ -26,16 +26,13 @@ struct groups_in {
 
 /* ---- retrying, releasing ---- */
 
-void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did)
+void koine_task_did(void *arg, int r, const struct why *why)
 {
-	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("id", id), JSON_BOOL(did, true)));
-}
-
-static void answer_done(struct call *c, int r, const struct why *why, const char *did)
-{
+	struct call *c = arg;
 	const struct task_in *in = c->in;
 
-	koine_task_did(c, r, why, in->id, did);
+	(void)call_answer(c, r, why,
+			  PAIRS(JSON_TEXT("id", in->id), JSON_BOOL(c->method->arg, true)));
 }
 
 static void on_retried(void *arg, int r, const struct text *ids, unsigned n, const struct why *why)
@@ -55,17 +52,12 @@ static void on_retried(void *arg, int r, const struct text *ids, unsigned n, con
 	(void)call_reply_object(c);
 }
 
-static void on_released(void *arg, int r, const struct why *why)
-{
-	answer_done(arg, r, why, "released");
-}
-
 static struct done handle_release(struct call *c)
 {
 	const struct task_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_release(call_tasks(c), in->project, in->id, on_released, c);
+	task_release(call_tasks(c), in->project, in->id, koine_task_did, c);
 	return call_settled(c);
 }
 
@@ -249,12 +241,6 @@ static struct done handle_find(struct call *c)
 		.brief = true,
 		.and_next = true,
 	};
-	if (in->limit < 0 || in->before < 0)
-		return call_fail(c,
-				 refuse_field(&c->why, in->limit < 0 ? "limit" : "before",
-					      "'%s' must be at least 0, not %lld",
-					      in->limit < 0 ? "limit" : "before",
-					      (long long)(in->limit < 0 ? in->limit : in->before)));
 	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
 		return call_fail(c, refuse_field(&c->why, "state",
 						 "state must be queued, running, completed, "
@@ -332,10 +318,10 @@ static struct done handle_groups(struct call *c)
 
 /* ---- the method table ---- */
 
-static const struct field task_fields[] = {TASK_FIELDS(task_in)};
+static const struct field task_fields[] = {TASK_FIELDS};
 
 static const struct field output_fields[] = {
-	TASK_FIELDS(task_in),
+	TASK_FIELDS,
 	FIELD(INT, task_in, offset,
 	      "Offset of the first byte to return; a negative value counts "
 	      "from the end"),
@@ -344,7 +330,7 @@ static const struct field output_fields[] = {
 };
 
 static const struct field follow_fields[] = {
-	TASK_FIELDS(task_in),
+	TASK_FIELDS,
 	FIELD(INT, task_in, offset,
 	      "Offset of the first byte to return; a negative value counts "
 	      "from the end"),
@@ -355,8 +341,9 @@ static const struct field find_fields[] = {
 	      "State: queued, running, completed, failed, skipped or cancelled; default: any"),
 	FIELD(STRING, find_in, group, "Return only tasks of this group"),
 	FIELD(STRING, find_in, label, "Return only tasks with this label"),
-	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20),
-	FIELD(INT, find_in, before, "Value of `next` from the previous page"),
+	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20,
+	      AT_LEAST(0)),
+	FIELD(INT, find_in, before, "Value of `next` from the previous page", AT_LEAST(0)),
 	FIELD(BOOL, find_in, lines, "Include the last output line of each task"),
 	FIELD(BOOL, find_in, open_first,
 	      "List running tasks first, then queued tasks, then ended tasks"),
@@ -387,16 +374,17 @@ static const struct method methods[] = {
 	{"task.follow",
 	 "Stream the output of a task in task.output notifications; respond when the task "
 	 "ends",
-	 END, FIELDS(follow_fields, task_in), .handle = koine_task_follow, .flags = METHOD_LATER},
+	 END, FIELDS(follow_fields, task_in), .handle = koine_task_follow, .arg = "output",
+	 .flags = METHOD_LATER},
 	{"task.wait", "Wait until a task ends", END, FIELDS(task_fields, task_in),
-	 .handle = koine_task_wait, .flags = METHOD_LATER},
+	 .handle = koine_task_follow, .flags = METHOD_LATER},
 	{"task.retry",
 	 "Retry a failed or cancelled task, and the dependent tasks that were skipped",
 	 "{id:string retried:true tasks:[string]}", FIELDS(task_fields, task_in),
 	 .handle = handle_retry, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.release", "Release a held task of an untrusted project or an adopted store",
 	 "{id:string released:true}", FIELDS(task_fields, task_in), .handle = handle_release,
-	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	 .arg = "released", .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.groups", "Count tasks by group and state", "{groups:[object] paused:boolean}",
 	 FIELDS(groups_fields, groups_in), .handle = handle_groups, .flags = METHOD_LATER},
 };

@@ -10,18 +10,25 @@ enum {
 	TASK_PIECE_MAX = 1000000, /* the most that a client may ask for */
 };
 
+/* Parameters of all methods about one task. */
 struct task_in {
 	struct text id;
 	struct text project;
 	int64_t offset;
 	int64_t max;
+	int64_t delay_ms;
+	struct task_edit edit; /* its texts are read into it directly */
+	double priority;
+	int64_t timeout_ms;
+	const struct value *after;
 };
 
-/* The fields of a method about one task; `in` has id and project. */
+/* Those that all of them take. */
 #define TASK_PROJECT(in, text) FIELD(STRING, in, project, text)
-#define TASK_FIELDS(in)                                                                            \
-	FIELD(STRING, in, id, "Id of the task, such as \"task-0003\"", .required = true),          \
-		TASK_PROJECT(in, "Folder of the project; default: any project with this task id")
+#define TASK_FIELDS                                                                                \
+	FIELD(STRING, task_in, id, "Id of the task, such as \"task-0003\"", .required = true),     \
+		TASK_PROJECT(task_in,                                                              \
+			     "Folder of the project; default: any project with this task id")
 
 struct call;
 
@@ -29,14 +36,15 @@ struct call;
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
 		     struct why *why);
 
-/* Answers {"id":ID,DID:true}, or with the refusal. */
-void koine_task_did(struct call *c, int r, const struct why *why, struct text id, const char *did);
+/* Answers the call `arg` with {"id":ID,DID:true}, where DID is the argument of its row, or with the
+ * refusal. */
+void koine_task_did(void *arg, int r, const struct why *why);
 
 /* ---- task_follow.c ---- */
 
 struct done koine_task_output(struct call *c);
+/* With the output if its row has an argument. */
 struct done koine_task_follow(struct call *c);
-struct done koine_task_wait(struct call *c);
 
 /* ---- task_json.c: how koine's own methods write a task ---- */
 

@@ -6,12 +6,6 @@
 #include "dialect/koine/koine.h"
 #include "engine/task/task.h"
 
-struct enqueue_in {
-	struct text id;
-	struct text project;
-	int64_t delay_ms;
-};
-
 struct group_in {
 	struct text group;
 	int64_t parallel;
@@ -21,37 +15,21 @@ enum { PARALLEL_MAX = 10000 };
 
 /* ---- single ones ---- */
 
-static void on_stashed(void *arg, int r, const struct why *why)
-{
-	const struct call *c = arg;
-	const struct task_in *in = c->in;
-
-	koine_task_did(arg, r, why, in->id, "stashed");
-}
-
 static struct done handle_stash(struct call *c)
 {
 	const struct task_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_stash(call_tasks(c), in->project, in->id, on_stashed, c);
+	task_stash(call_tasks(c), in->project, in->id, koine_task_did, c);
 	return call_settled(c);
-}
-
-static void on_enqueued(void *arg, int r, const struct why *why)
-{
-	const struct call *c = arg;
-	const struct enqueue_in *in = c->in;
-
-	koine_task_did(arg, r, why, in->id, "enqueued");
 }
 
 static struct done handle_enqueue(struct call *c)
 {
-	const struct enqueue_in *in = c->in;
+	const struct task_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms, on_enqueued, c);
+	task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms, koine_task_did, c);
 	return call_settled(c);
 }
 
@@ -60,26 +38,9 @@ static struct done handle_enqueue(struct call *c)
 /* No number that anybody gives: it stays as it is. */
 #define AS_IT_IS INT64_MIN
 
-struct edit_in {
-	struct text id;
-	struct text project;
-	struct task_edit edit; /* its texts are read into it directly */
-	double priority;
-	int64_t timeout_ms;
-	const struct value *after;
-};
-
-static void on_edited(void *arg, int r, const struct why *why)
-{
-	const struct call *c = arg;
-	const struct edit_in *in = c->in;
-
-	koine_task_did(arg, r, why, in->id, "edited");
-}
-
 static struct done handle_edit(struct call *c)
 {
-	const struct edit_in *in = c->in;
+	const struct task_in *in = c->in;
 	struct task_edit edit = in->edit;
 	struct texts after = {0};
 	int r = koine_read_after(in->after, &c->arena, &after, &c->why);
@@ -93,28 +54,23 @@ static struct done handle_edit(struct call *c)
 	if (in->timeout_ms != AS_IT_IS)
 		edit.timeout_ms = &in->timeout_ms;
 	(void)call_later(c, NULL, NULL);
-	task_edit(call_tasks(c), in->project, in->id, &edit, on_edited, c);
+	task_edit(call_tasks(c), in->project, in->id, &edit, koine_task_did, c);
 	return call_settled(c);
 }
 
 /* ---- a group, or all ---- */
 
-static void answer_pause(struct call *c, int r, const struct why *why, bool paused)
-{
-	const struct group_in *in = c->in;
-
-	(void)call_answer(c, r, why,
-			  PAIRS(JSON_TEXT("group", in->group), JSON_BOOL("paused", paused)));
-}
+/* The argument of the row of task.pause, which task.resume does not have. */
+static const char pauses[] = "";
 
 static void on_paused(void *arg, int r, const struct why *why)
 {
-	answer_pause(arg, r, why, true);
-}
+	struct call *c = arg;
+	const struct group_in *in = c->in;
 
-static void on_resumed(void *arg, int r, const struct why *why)
-{
-	answer_pause(arg, r, why, false);
+	(void)call_answer(c, r, why,
+			  PAIRS(JSON_TEXT("group", in->group),
+				JSON_BOOL("paused", c->method->arg == pauses)));
 }
 
 static struct done handle_pause(struct call *c)
@@ -122,7 +78,7 @@ static struct done handle_pause(struct call *c)
 	const struct group_in *in = c->in;
 
 	(void)call_later(c, NULL, NULL);
-	task_pause(call_tasks(c), in->group, true, on_paused, c);
+	task_pause(call_tasks(c), in->group, c->method->arg == pauses, on_paused, c);
 	return call_settled(c);
 }
 
@@ -135,15 +91,6 @@ static struct done handle_parallel(struct call *c)
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("group", in->group), JSON_INT("parallel", in->parallel),
 				 JSON_INT("was", was)));
-}
-
-static struct done handle_resume(struct call *c)
-{
-	const struct group_in *in = c->in;
-
-	(void)call_later(c, NULL, NULL);
-	task_pause(call_tasks(c), in->group, false, on_resumed, c);
-	return call_settled(c);
 }
 
 /* ---- what has ended ---- */
@@ -166,30 +113,30 @@ static struct done handle_clean(struct call *c)
 
 /* ---- the method table ---- */
 
-static const struct field stash_fields[] = {TASK_FIELDS(task_in)};
+static const struct field stash_fields[] = {TASK_FIELDS};
 
 static const struct field enqueue_fields[] = {
-	TASK_FIELDS(enqueue_in),
-	FIELD_AS("delay", INT, enqueue_in, delay_ms,
+	TASK_FIELDS,
+	FIELD_AS("delay", INT, task_in, delay_ms,
 		 "Minimum delay before the task starts, in milliseconds"),
 };
 
 static const struct field edit_fields[] = {
-	TASK_FIELDS(edit_in),
-	FIELD_AS("prompt", STRING, edit_in, edit.prompt, "Prompt of the task"),
-	FIELD(NUMBER, edit_in, priority, "Priority; tasks with higher numbers start first",
+	TASK_FIELDS,
+	FIELD_AS("prompt", STRING, task_in, edit.prompt, "Prompt of the task"),
+	FIELD(NUMBER, task_in, priority, "Priority; tasks with higher numbers start first",
 	      .default_number = AS_IT_IS),
-	FIELD_AS("label", STRING, edit_in, edit.label,
+	FIELD_AS("label", STRING, task_in, edit.label,
 		 "Short name shown in lists; \"\" removes the name"),
-	FIELD_AS("runner", STRING, edit_in, edit.runner,
+	FIELD_AS("runner", STRING, task_in, edit.runner,
 		 "Name of an agent in koine.conf, or \"claude\"; \"\" selects the default"),
-	FIELD_AS("host", STRING, edit_in, edit.on_host, "Host that runs the task, or \"any\""),
-	FIELD_AS("on", STRING, edit_in, edit.on_label,
+	FIELD_AS("host", STRING, task_in, edit.on_host, "Host that runs the task, or \"any\""),
+	FIELD_AS("on", STRING, task_in, edit.on_label,
 		 "Run the task only on a host with this label; \"\" means any host"),
-	FIELD(ARRAY, edit_in, after,
+	FIELD(ARRAY, task_in, after,
 	      "New list of dependencies: ids of tasks in the same project that must complete "
 	      "before this task starts"),
-	FIELD_AS("timeout", INT, edit_in, timeout_ms,
+	FIELD_AS("timeout", INT, task_in, timeout_ms,
 		 "Timeout of one attempt in milliseconds; 0 selects tasks.timeout",
 		 .default_number = AS_IT_IS),
 };
@@ -218,17 +165,18 @@ static const struct field clean_fields[] = {
 static const struct method rows[] = {
 	{"task.stash", "Stash a queued task, so that it does not start before task.enqueue",
 	 "{id:string stashed:true}", FIELDS(stash_fields, task_in), .handle = handle_stash,
-	 .flags = METHOD_LATER},
+	 .arg = "stashed", .flags = METHOD_LATER},
 	{"task.enqueue", "Queue a stashed task again", "{id:string enqueued:true}",
-	 FIELDS(enqueue_fields, enqueue_in), .handle = handle_enqueue,
+	 FIELDS(enqueue_fields, task_in), .handle = handle_enqueue, .arg = "enqueued",
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.edit", "Change a queued task; omitted parameters keep their values",
-	 "{id:string edited:true}", FIELDS(edit_fields, edit_in), .handle = handle_edit,
-	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	 "{id:string edited:true}", FIELDS(edit_fields, task_in), .handle = handle_edit,
+	 .arg = "edited", .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.pause", "Pause all tasks or one group; running tasks continue", PAUSED,
-	 FIELDS(pause_fields, group_in), .handle = handle_pause, .flags = METHOD_LATER},
+	 FIELDS(pause_fields, group_in), .handle = handle_pause, .arg = pauses,
+	 .flags = METHOD_LATER},
 	{"task.resume", "Resume all tasks or one group", PAUSED, FIELDS(pause_fields, group_in),
-	 .handle = handle_resume, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	 .handle = handle_pause, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.parallel",
 	 "Set the maximum number of running tasks, in total or for one group, until koined "
 	 "restarts",

@@ -392,7 +392,7 @@ static struct done look(struct call *c)
 	return is_over(c) ? fail_left(c) : call_work(c, READER, look_work, look_then);
 }
 
-static struct done begin(struct call *c, bool with_output)
+struct done koine_task_follow(struct call *c)
 {
 	const struct task_in *in = c->in;
 	struct follow *f = arena_zalloc(&c->arena, sizeof(*f));
@@ -403,19 +403,9 @@ static struct done begin(struct call *c, bool with_output)
 	f->at = in->offset;
 	f->inside = in->offset != 0;
 	/* Nothing is sent before a batch is answered, so output cannot be sent as it comes. */
-	f->with_output = with_output && !c->request.silent && !c->batch;
+	f->with_output = c->method->arg && !c->request.silent && !c->batch;
 	f->watch.ended = on_ended;
 	list_init(&f->link);
 	c->state = f;
 	return look(c);
-}
-
-struct done koine_task_follow(struct call *c)
-{
-	return begin(c, true);
-}
-
-struct done koine_task_wait(struct call *c)
-{
-	return begin(c, false);
 }
