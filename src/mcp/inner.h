@@ -133,13 +133,16 @@ struct mcp_call {
 	void *cancel_arg;
 };
 
+/* What is offered, each kind in a list of its own. */
+enum mcp_offer { OFFER_TOOLS, OFFER_RESOURCES, OFFER_TEMPLATES, OFFER_PROMPTS, N_MCP_OFFERS };
+
 struct mcp_row {
-	const char *name;
+	struct method method;
 	unsigned eras;
 	enum mcp_part part;
 	enum mcp_kind kind;
 	bool notification;
-	struct method method;
+	enum mcp_offer offer; /* of a list */
 	/* Finds out what the call is about, and may choose another method. NULL: nothing to do. */
 	int (*open)(struct mcp_call *mc);
 	/* The header Mcp-Name must say the same as this member of the params; or NULL. */
@@ -149,14 +152,7 @@ struct mcp_row {
 struct mcp {
 	struct mcp_opts opts;
 	uint8_t key[SEAL_KEY];
-	struct list tools; /* struct mcp_entry */
-	struct list resources;
-	struct list templates;
-	struct list prompts;
-	unsigned n_tools;
-	unsigned n_resources;
-	unsigned n_templates;
-	unsigned n_prompts;
+	struct list offers[N_MCP_OFFERS]; /* struct mcp_entry */
 	struct table session_ids;
 	struct list sessions; /* the one used last at the end */
 	unsigned n_http_sessions;
@@ -230,12 +226,9 @@ void mcp_stream_ended(struct mcp_call *mc);
 void mcp_event_add(struct buf *out, struct text id, struct text message);
 
 /* lists.c, tool.c, resource.c, prompt.c */
-struct done mcp_list_tools(struct call *c);
-struct done mcp_list_resources(struct call *c);
-struct done mcp_list_templates(struct call *c);
-struct done mcp_list_prompts(struct call *c);
+struct done mcp_list(struct call *c);
 int mcp_open_resources(struct mcp_call *mc);
-int mcp_open_templates(struct mcp_call *mc);
+int mcp_read_arguments(struct mcp_call *mc);
 int mcp_open_tool(struct mcp_call *mc);
 int mcp_open_resource(struct mcp_call *mc);
 int mcp_open_prompt(struct mcp_call *mc);

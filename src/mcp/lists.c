@@ -33,7 +33,7 @@ static int read_start(struct call *c, unsigned *ret_start)
 	if (v->kind != VALUE_STRING)
 		return refuse_field(&c->why, "cursor", "cursor must be a string, not %s",
 				    value_kind_name(v));
-	r = mcp_cursor_read(c, opened(c)->row->name, value_text(v), &at);
+	r = mcp_cursor_read(c, opened(c)->row->method.name, value_text(v), &at);
 	if (r != 0)
 		return r;
 	snprintf(number, sizeof(number), "%.*s", TEXT_ARGS(at));
@@ -48,48 +48,10 @@ static void write_cursor(struct call *c, struct json *j, unsigned next)
 
 	json_key(j, "nextCursor");
 	buf_add_char(j->out, '"');
-	mcp_cursor_add(opened(c)->mcp, j->out, opened(c)->row->name,
+	mcp_cursor_add(opened(c)->mcp, j->out, opened(c)->row->method.name,
 		       (struct text) {.data = at, .len = (size_t)n});
 	buf_add_char(j->out, '"');
 	j->comma = true;
-}
-
-typedef void (*write_fn)(struct json *j, const struct mcp_entry *e);
-
-static bool is_offered(const struct call *c, const struct list *entries, const struct mcp_entry *e)
-{
-	const struct mcp *m = opened(c)->mcp;
-
-	return entries != &m->tools || !m->opts.offers || m->opts.offers(c, e->what);
-}
-
-static struct done list(struct call *c, const struct list *entries, const char *key, write_fn write)
-{
-	const unsigned page = opened(c)->mcp->opts.page;
-	unsigned start;
-	unsigned i = 0;
-	struct json *j;
-	int r = read_start(c, &start);
-
-	if (r != 0)
-		return call_fail(c, r);
-	j = call_result(c);
-	json_begin_object(j);
-	json_member_array(j, key);
-	list_for_each (at, following, (struct list *)entries) {
-		const struct mcp_entry *e = list_entry(at, struct mcp_entry, link);
-
-		if (!is_offered(c, entries, e))
-			continue;
-		if (i >= start && i - start < page)
-			write(j, e);
-		i++;
-	}
-	json_end_array(j);
-	if (i > start && i - start > page)
-		write_cursor(c, j, start + page);
-	json_end_object(j);
-	return call_reply(c);
 }
 
 static void write_names(struct json *j, const struct method *row, const char *title)
@@ -142,29 +104,48 @@ int mcp_open_resources(struct mcp_call *mc)
 	return 0;
 }
 
-int mcp_open_templates(struct mcp_call *mc)
+static const struct {
+	const char *key;
+	void (*write)(struct json *j, const struct mcp_entry *e);
+} lists[N_MCP_OFFERS] = {
+	[OFFER_TOOLS] = {"tools", mcp_write_tool},
+	[OFFER_RESOURCES] = {"resources", write_resource},
+	[OFFER_TEMPLATES] = {"resourceTemplates", write_resource},
+	[OFFER_PROMPTS] = {"prompts", write_prompt},
+};
+
+static bool is_offered(const struct call *c, enum mcp_offer offer, const struct mcp_entry *e)
 {
-	if (mc->mcp->opts.templates_list)
-		mc->call->method = mc->mcp->opts.templates_list;
-	return 0;
+	const struct mcp *m = opened(c)->mcp;
+
+	return offer != OFFER_TOOLS || !m->opts.offers || m->opts.offers(c, e->what);
 }
 
-struct done mcp_list_tools(struct call *c)
+struct done mcp_list(struct call *c)
 {
-	return list(c, &opened(c)->mcp->tools, "tools", mcp_write_tool);
-}
+	const enum mcp_offer offer = opened(c)->row->offer;
+	struct mcp *m = opened(c)->mcp;
+	const unsigned page = m->opts.page;
+	unsigned start;
+	unsigned i = 0;
+	struct json *j;
+	int r = read_start(c, &start);
 
-struct done mcp_list_resources(struct call *c)
-{
-	return list(c, &opened(c)->mcp->resources, "resources", write_resource);
-}
+	if (r != 0)
+		return call_fail(c, r);
+	j = call_object(c);
+	json_member_array(j, lists[offer].key);
+	list_for_each (at, following, &m->offers[offer]) {
+		const struct mcp_entry *e = list_entry(at, struct mcp_entry, link);
 
-struct done mcp_list_templates(struct call *c)
-{
-	return list(c, &opened(c)->mcp->templates, "resourceTemplates", write_resource);
-}
-
-struct done mcp_list_prompts(struct call *c)
-{
-	return list(c, &opened(c)->mcp->prompts, "prompts", write_prompt);
+		if (!is_offered(c, offer, e))
+			continue;
+		if (i >= start && i - start < page)
+			lists[offer].write(j, e);
+		i++;
+	}
+	json_end_array(j);
+	if (i > start && i - start > page)
+		write_cursor(c, j, start + page);
+	return call_reply_object(c);
 }

@@ -44,10 +44,8 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 		m->opts.session_idle_ms = MCP_SESSION_IDLE_MS;
 	if (m->opts.page == 0)
 		m->opts.page = MCP_PAGE;
-	list_init(&m->tools);
-	list_init(&m->resources);
-	list_init(&m->templates);
-	list_init(&m->prompts);
+	for (unsigned i = 0; i < N_MCP_OFFERS; i++)
+		list_init(&m->offers[i]);
 	list_init(&m->sessions);
 	list_init(&m->listens);
 	list_init(&m->streams);
@@ -60,17 +58,11 @@ int mcp_new(const struct mcp_opts *opts, struct mcp **ret_mcp)
 	return 0;
 }
 
-static void free_entries(struct list *entries)
+static void free_entry(struct mcp_entry *e)
 {
-	struct list *first;
-
-	while ((first = list_first(entries))) {
-		struct mcp_entry *e = list_entry(first, struct mcp_entry, link);
-
-		list_remove(first);
-		arena_done(&e->arena);
-		free(e);
-	}
+	list_remove(&e->link);
+	arena_done(&e->arena);
+	free(e);
 }
 
 void mcp_free(struct mcp *m)
@@ -81,10 +73,10 @@ void mcp_free(struct mcp *m)
 	mcp_tasks_free(m);
 	timer_free(m->keep_alive);
 	ticker_free(m->sweep);
-	free_entries(&m->tools);
-	free_entries(&m->resources);
-	free_entries(&m->templates);
-	free_entries(&m->prompts);
+	for (unsigned i = 0; i < N_MCP_OFFERS; i++) {
+		while (!list_empty(&m->offers[i]))
+			free_entry(list_entry(list_first(&m->offers[i]), struct mcp_entry, link));
+	}
 	free(m);
 }
 
@@ -114,17 +106,17 @@ static const struct mcp_entry *find_named(const struct list *entries, struct tex
 
 const struct mcp_entry *mcp_find_tool(const struct mcp *m, struct text name)
 {
-	return find_named(&m->tools, name);
+	return find_named(&m->offers[OFFER_TOOLS], name);
 }
 
 const struct mcp_prompt *mcp_find_prompt(const struct mcp *m, struct text name)
 {
-	const struct mcp_entry *e = find_named(&m->prompts, name);
+	const struct mcp_entry *e = find_named(&m->offers[OFFER_PROMPTS], name);
 
 	return e ? e->what : NULL;
 }
 
-static int add(struct list *to, unsigned *n, const void *what, struct mcp_entry **ret)
+static int add(struct mcp *m, enum mcp_offer offer, const void *what, struct mcp_entry **ret)
 {
 	struct mcp_entry *e = calloc(1, sizeof(*e));
 
@@ -132,18 +124,9 @@ static int add(struct list *to, unsigned *n, const void *what, struct mcp_entry 
 		return -ENOMEM;
 	e->what = what;
 	arena_init(&e->arena, 4 << 20);
-	list_append(to, &e->link);
-	(*n)++;
+	list_append(&m->offers[offer], &e->link);
 	*ret = e;
 	return 0;
-}
-
-static void drop_last(struct list *from, unsigned *n, struct mcp_entry *e)
-{
-	list_remove(&e->link);
-	(*n)--;
-	arena_done(&e->arena);
-	free(e);
 }
 
 static int read_schema(struct arena *a, const char *json, struct value **ret)
@@ -176,16 +159,16 @@ int mcp_add_tool(struct mcp *m, const struct mcp_tool *tool)
 
 	if (!name_will_do(tool->row.name) || !tool->row.handle)
 		return -EINVAL;
-	if (find_named(&m->tools, text_of(tool->row.name)))
+	if (find_named(&m->offers[OFFER_TOOLS], text_of(tool->row.name)))
 		return -EEXIST;
-	r = add(&m->tools, &m->n_tools, tool, &e);
+	r = add(m, OFFER_TOOLS, tool, &e);
 	if (r != 0)
 		return r;
 	r = read_schema(&e->arena, tool->input_schema, &e->schema);
 	if (r == 0)
 		r = read_schema(&e->arena, tool->output_schema, &output);
 	if (r != 0)
-		drop_last(&m->tools, &m->n_tools, e);
+		free_entry(e);
 	return r;
 }
 
@@ -202,15 +185,15 @@ static bool uri_taken(const struct list *entries, const char *uri)
 
 int mcp_add_resource(struct mcp *m, const struct mcp_resource *resource)
 {
-	bool template = resource->uri && strchr(resource->uri, '{');
+	enum mcp_offer offer =
+		resource->uri && strchr(resource->uri, '{') ? OFFER_TEMPLATES : OFFER_RESOURCES;
 	struct mcp_entry *e;
 
 	if (!resource->uri || !resource->row.name || !resource->row.handle)
 		return -EINVAL;
-	if (uri_taken(template ? &m->templates : &m->resources, resource->uri))
+	if (uri_taken(&m->offers[offer], resource->uri))
 		return -EEXIST;
-	return template ? add(&m->templates, &m->n_templates, resource, &e)
-			: add(&m->resources, &m->n_resources, resource, &e);
+	return add(m, offer, resource, &e);
 }
 
 int mcp_add_prompt(struct mcp *m, const struct mcp_prompt *prompt)
@@ -219,9 +202,9 @@ int mcp_add_prompt(struct mcp *m, const struct mcp_prompt *prompt)
 
 	if (!prompt->row.name || !prompt->row.name[0] || !prompt->row.handle)
 		return -EINVAL;
-	if (find_named(&m->prompts, text_of(prompt->row.name)))
+	if (find_named(&m->offers[OFFER_PROMPTS], text_of(prompt->row.name)))
 		return -EEXIST;
-	return add(&m->prompts, &m->n_prompts, prompt, &e);
+	return add(m, OFFER_PROMPTS, prompt, &e);
 }
 
 void mcp_set_complete(struct mcp *m, const struct method *complete)
@@ -237,11 +220,12 @@ bool mcp_has(const struct mcp *m, enum mcp_part part)
 	case PART_BASE:
 		return true;
 	case PART_TOOLS:
-		return m->n_tools > 0;
+		return !list_empty(&m->offers[OFFER_TOOLS]);
 	case PART_RESOURCES:
-		return m->n_resources > 0 || m->n_templates > 0 || o->resources_read;
+		return !list_empty(&m->offers[OFFER_RESOURCES]) ||
+		       !list_empty(&m->offers[OFFER_TEMPLATES]);
 	case PART_PROMPTS:
-		return m->n_prompts > 0;
+		return !list_empty(&m->offers[OFFER_PROMPTS]);
 	case PART_COMPLETIONS:
 		return o->complete;
 	case PART_LOGGING:

@@ -65,11 +65,9 @@ struct mcp_opts {
 	bool subscribes;          /* mcp_updated is used */
 	bool tasks;               /* mcp_task is used */
 	/* Rows of the owner's own in place of ours, where a table does not do; NULL: ours. They write
-	 * the whole result: {"resources":[…],"nextCursor":…}, {"contents":[…]}. The fields are the
-	 * owner's: cursor, uri, and ref, argument, context. */
+	 * the whole result: {"resources":[…],"nextCursor":…}. The fields are the owner's: cursor, and
+	 * ref, argument, context. */
 	const struct method *resources_list;
-	const struct method *templates_list;
-	const struct method *resources_read;
 	const struct method *complete;
 	/* Whether this client is offered a tool; NULL: all are. */
 	bool (*offers)(const struct call *c, const struct mcp_tool *tool);

@@ -1,24 +1,11 @@
 /* Prompts, and the completion of their arguments. */
 #include "mcp/inner.h"
 
-static int read_arguments(struct mcp_call *mc)
-{
-	const struct value *v = value_find(mc->call->request.params, "arguments");
-
-	if (v && v->kind == VALUE_NULL)
-		v = NULL;
-	if (v && v->kind != VALUE_OBJECT)
-		return refuse_field(&mc->call->why, "arguments",
-				    "arguments must be an object, not %s", value_kind_name(v));
-	mc->arguments = v;
-	return 0;
-}
-
 int mcp_open_prompt(struct mcp_call *mc)
 {
 	struct call *c = mc->call;
 	const struct mcp_prompt *prompt;
-	int r = mcp_text_param(mc, "name", &mc->name) ?: read_arguments(mc);
+	int r = mcp_text_param(mc, "name", &mc->name) ?: mcp_read_arguments(mc);
 
 	if (r != 0)
 		return r;

@@ -123,13 +123,9 @@ int mcp_open_resource(struct mcp_call *mc)
 
 	if (r != 0)
 		return r;
-	if (mc->mcp->opts.resources_read) {
-		mc->call->method = mc->mcp->opts.resources_read;
-		return 0;
-	}
-	mc->resource = find_in(&mc->mcp->resources, mc->name, parts, &n);
+	mc->resource = find_in(&mc->mcp->offers[OFFER_RESOURCES], mc->name, parts, &n);
 	if (!mc->resource)
-		mc->resource = find_in(&mc->mcp->templates, mc->name, parts, &n);
+		mc->resource = find_in(&mc->mcp->offers[OFFER_TEMPLATES], mc->name, parts, &n);
 	if (!mc->resource)
 		return unknown(mc);
 	mc->call->method = &mc->resource->row;

@@ -18,7 +18,7 @@ static int write_about(struct mcp_call *mc, struct buf *about)
 	if (mc->arguments)
 		r = json_compact(&mc->call->arena, mc->arguments, &arguments);
 	buf_init(about, arguments.len + mc->name.len + 256);
-	buf_printf(about, "%s\n%u\n", mc->row->name, (unsigned)mc->call->peer.uid);
+	buf_printf(about, "%s\n%u\n", mc->row->method.name, (unsigned)mc->call->peer.uid);
 	buf_add(about, mc->name.data, mc->name.len);
 	buf_add_char(about, '\n');
 	buf_add(about, arguments.data, arguments.len);

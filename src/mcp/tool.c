@@ -162,7 +162,7 @@ static int check_names(struct mcp_call *mc)
 	return 0;
 }
 
-static int read_arguments(struct mcp_call *mc)
+int mcp_read_arguments(struct mcp_call *mc)
 {
 	const struct value *v = value_find(mc->call->request.params, "arguments");
 
@@ -179,7 +179,7 @@ int mcp_open_tool(struct mcp_call *mc)
 {
 	struct call *c = mc->call;
 	const struct mcp_entry *e;
-	int r = mcp_text_param(mc, "name", &mc->name) ?: read_arguments(mc);
+	int r = mcp_text_param(mc, "name", &mc->name) ?: mcp_read_arguments(mc);
 
 	if (r != 0)
 		return r;
