@@ -147,6 +147,5 @@ struct done aiwg_task_list(struct call *c);
 struct done aiwg_task_get(struct call *c);
 struct done aiwg_task_stats(struct call *c);
 struct done aiwg_automation_status(struct call *c);
-struct done aiwg_automation_enable(struct call *c);
-struct done aiwg_automation_disable(struct call *c);
+struct done aiwg_automation_switch(struct call *c);
 struct done aiwg_chat_send(struct call *c);

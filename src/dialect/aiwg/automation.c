@@ -33,43 +33,25 @@ static void switched(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct aiwg_rule_in *in = c->in;
-	struct json *j;
 
 	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
 	if (r == REFUSE_NOT_FOUND) {
-		r = refuse_untrusted(c, aiwg_folder(c, in->project));
-		if (r != 0) {
-			(void)call_fail(c, r);
-			return;
-		}
-		(void)call_fail(c, refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
-						TEXT_ARGS(in->id)));
-		return;
+		r = refuse_untrusted(c, aiwg_folder(c, in->project))
+			    ?: refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
+					    TEXT_ARGS(in->id));
+		why = NULL;
 	}
-	j = call_object_for(c, r, why);
-	if (!j)
-		return;
-	json_member_bool(j, "enabled", c->method->handle == aiwg_automation_enable);
-	json_member_bool(j, "success", true);
-	(void)call_reply_object(c);
+	(void)call_answer(c, r, why,
+			  PAIRS(JSON_BOOL("enabled", c->method->arg), JSON_BOOL("success", true)));
 }
 
-static struct done set_enabled(struct call *c, bool on)
+struct done aiwg_automation_switch(struct call *c)
 {
 	const struct aiwg_rule_in *in = c->in;
 	struct text rule = in->id.len > 0 ? in->id : (struct text) {0};
 
 	(void)call_later(c, NULL, NULL);
-	automation_enable(call_automation(c), aiwg_folder(c, in->project), rule, on, switched, c);
+	automation_enable(call_automation(c), aiwg_folder(c, in->project), rule, c->method->arg,
+			  switched, c);
 	return call_settled(c);
-}
-
-struct done aiwg_automation_enable(struct call *c)
-{
-	return set_enabled(c, true);
-}
-
-struct done aiwg_automation_disable(struct call *c)
-{
-	return set_enabled(c, false);
 }

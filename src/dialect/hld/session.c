@@ -139,17 +139,14 @@ static void launched(void *arg, int r, const struct session_launched *session,
 		     const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
 
-	if (r != 0) {
+	if (r != 0)
 		(void)fail_launch(c, r, "failed to launch Claude session: failed to start claude",
 				  why);
-		return;
-	}
-	j = call_object(c);
-	json_member_text(j, "session_id", session->id);
-	json_member_text(j, "run_id", session->run);
-	(void)call_reply_object(c);
+	else
+		(void)call_answer(c, 0, NULL,
+				  PAIRS(JSON_TEXT("session_id", session->id),
+					JSON_TEXT("run_id", session->run)));
 }
 
 struct done hld_launch(struct call *c)
@@ -207,20 +204,14 @@ static void interrupted(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct hld_session_in *in = c->in;
-	struct json *j;
 
-	if (r != 0) {
+	if (r != 0)
 		explain(c, r, why);
-		if (r == REFUSE_NOT_FOUND)
-			r = fail_at(c, r, "failed to get session", &c->why);
-		(void)call_fail(c, r);
-		return;
-	}
-	j = call_object(c);
-	json_member_bool(j, "success", true);
-	json_member_text(j, "session_id", in->session_id);
-	json_member_str(j, "status", "completing");
-	(void)call_reply_object(c);
+	if (r == REFUSE_NOT_FOUND)
+		r = fail_at(c, r, "failed to get session", &c->why);
+	(void)call_answer(c, r, NULL,
+			  PAIRS(JSON_BOOL("success", true), JSON_TEXT("session_id", in->session_id),
+				JSON_STR("status", "completing")));
 }
 
 struct done hld_interrupt(struct call *c)

@@ -104,12 +104,6 @@ static void begin_created(struct call *c, const struct creation *creation)
 	j->comma = true;
 }
 
-static struct done end_created(struct call *c)
-{
-	json_end_object(call_result(c));
-	return call_reply(c);
-}
-
 static const char *refusal_words(const struct chat_answer *a)
 {
 	return a->result > 0 && a->why && a->why->text[0] ? a->why->text : "Internal error";
@@ -153,7 +147,7 @@ static void initial_done(void *arg, const struct chat_answer *a)
 
 	begin_created(c, creation);
 	write_initial(c, a);
-	(void)end_created(c);
+	(void)call_reply_object(c);
 }
 
 static void initial_cancelled(struct call *c, void *arg)
@@ -177,7 +171,7 @@ static struct done reply_queued(struct call *c, struct creation *creation)
 	json_member_str(j, "initial_status", "queued");
 	chat_turn_forget(creation->turn);
 	creation->turn = NULL;
-	return end_created(c);
+	return call_reply_object(c);
 }
 
 static struct done send_initial(struct call *c)
@@ -214,7 +208,7 @@ static struct done created(struct call *c, int r)
 	if (in->initial_message.data)
 		return send_initial(c);
 	begin_created(c, c->state);
-	return end_created(c);
+	return call_reply_object(c);
 }
 
 static struct done resolved(struct call *c, int r)
@@ -326,16 +320,13 @@ static void destroyed(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
 	const struct nexus_in *in = c->in;
-	struct json *j;
 
-	if (r != 0 && r != REFUSE_NOT_FOUND) {
+	if (r != 0 && r != REFUSE_NOT_FOUND)
 		(void)nexus_fail(c, in->agent_id, r, why);
-		return;
-	}
-	j = call_object(c);
-	json_member_bool(j, "success", r == 0);
-	json_member_text(j, "agent_id", in->agent_id);
-	(void)call_reply_object(c);
+	else
+		(void)call_answer(
+			c, 0, NULL,
+			PAIRS(JSON_BOOL("success", r == 0), JSON_TEXT("agent_id", in->agent_id)));
 }
 
 struct done nexus_destroy_agent(struct call *c)

@@ -15,35 +15,27 @@ static struct text conversation_of(const struct call *c)
 static void write_tokens(void *arg, int r, const struct chat_counts *n, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
 
-	if (r != 0) {
+	if (r != 0)
 		(void)nexus_fail(c, conversation_of(c), r, why);
-		return;
-	}
-	j = call_object(c);
-	json_member_int(j, "system", n->system);
-	json_member_int(j, "tools", n->tools);
-	json_member_int(j, "messages", n->messages);
-	json_member_int(j, "total", n->total);
-	json_member_int(j, "budget", n->budget);
-	json_member_int(j, "available", n->available);
-	(void)call_reply_object(c);
+	else
+		(void)call_answer(c, 0, NULL,
+				  PAIRS(JSON_INT("system", n->system), JSON_INT("tools", n->tools),
+					JSON_INT("messages", n->messages),
+					JSON_INT("total", n->total), JSON_INT("budget", n->budget),
+					JSON_INT("available", n->available)));
 }
 
 static void write_context(void *arg, int r, const struct chat_counts *n, const struct why *why)
 {
 	struct call *c = arg;
-	struct json *j;
 
-	if (r != 0) {
+	if (r != 0)
 		(void)nexus_fail(c, conversation_of(c), r, why);
-		return;
-	}
-	j = call_object(c);
-	json_member_int(j, "message_count", n->n_messages);
-	json_member_bool(j, "system_prompt", n->has_system);
-	(void)call_reply_object(c);
+	else
+		(void)call_answer(c, 0, NULL,
+				  PAIRS(JSON_INT("message_count", n->n_messages),
+					JSON_BOOL("system_prompt", n->has_system)));
 }
 
 /* If the conversation is in memory, this answers within the same turn of the loop. */
