@@ -348,6 +348,7 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 	if (r == 0)
 		r = add_projects(ret_plan, s, why);
 	if (r == 0 && ret_plan->n == 0)
-		return refuse(why, REFUSE_PARAMS, "no listeners: every dialect is off");
+		return refuse(why, REFUSE_PARAMS,
+			      "no listeners: every dialect is off; enable a dialect in [listen]");
 	return r;
 }

@@ -707,14 +707,14 @@ def refused(home, agent, words, code=65, *args):
 def test_files_that_cannot_be_edited_are_refused():
     with Home() as home:
         full_home(home)
-        for text, words in (('{\n"a": }', "line 2: not valid JSON"), ("[]", "line 1: the file"),
+        for text, words in (('{\n"a": }', "line 2: invalid JSON"), ("[]", "line 1: the file"),
                             ('{"permissions":\n"x"}', "line 2: permissions is not an object"),
                             ('{"hooks":{},"hooks":{}}', "duplicate key"),
                             ('{"hooks":{"PermissionRequest":1}}', "is not a list"),
-                            ("{}\0", "not valid JSON")):
+                            ("{}\0", "invalid JSON")):
             home.write(".claude/settings.json", text)
             refused(home, "claude", words)
-        for text, words in (("a = [", "not valid TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
+        for text, words in (("a = [", "invalid TOML"), ("mcp_servers = 1", "line 1: mcp_servers"),
                             ("[mcp_servers]\nkoine.command = 'x'", "line 2: mcp_servers.koine"),
                             ("[[mcp_servers]]", "an array of tables"),
                             ("[mcp_servers.koine]\ncommand = 'mine'", "already has a different value")):
@@ -843,7 +843,7 @@ def test_the_list_shows_agents_versions_and_what_is_connected():
              ["yes", "no", "unreadable", "no", "no", "yes", "no", "no"])
         same([rows[a]["measured"] for a in AGENTS], [True] * 5 + [False] * 3)
         done = home.connect()
-        check("line 1: not valid JSON" in done.err, "%r", done.err)
+        check("line 1: invalid JSON" in done.err, "%r", done.err)
         check("\033" not in done.out, "%r", done.out)
         check("zed" not in done.out and "2.1.325" in done.out, "%r", done.out)
         # Half of it is gone.

@@ -614,9 +614,9 @@ def test_another_koine_is_only_a_warning():
 
 
 def test_broken_agent_file_is_an_error():
-    for name, text, words in ((".claude/settings.json", "{", "line 1: not valid JSON"),
-                              (".claude.json", '{\n"mcpServers": {', "not valid JSON"),
-                              (".codex/config.toml", "a = [", "not valid TOML")):
+    for name, text, words in ((".claude/settings.json", "{", "line 1: invalid JSON"),
+                              (".claude.json", '{\n"mcpServers": {', "invalid JSON"),
+                              (".codex/config.toml", "a = [", "invalid TOML")):
         with Machine() as m:
             was = m.read(name)
             m.write(name, text)

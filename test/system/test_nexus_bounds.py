@@ -144,7 +144,7 @@ def test_what_is_wrong_is_refused_by_its_name():
 
 def test_a_tool_that_cannot_be_taken_away_is_refused():
     with World() as w:
-        w.refused("disable_tools: agent 'sh' has no {disabled_tools} in its command", cwd=w("work"),
+        w.refused("disable_tools: the command of agent 'sh' does not contain {disabled_tools}", cwd=w("work"),
                   disable_tools=["Bash"])
         w.make("quoting", disable_tools=["Bash"], model="recall")
 

@@ -374,10 +374,10 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 			"path",
 			a->name);
 	if (b->disabled_tools.data && !c->tool_words)
-		return refuse_field(why, "disable_tools",
-				    "disable_tools: agent '%s' has no " COMMAND_TOOLS
-				    " in its command",
-				    a->name);
+		return refuse_field(
+			why, "disable_tools",
+			"disable_tools: the command of agent '%s' does not contain " COMMAND_TOOLS,
+			a->name);
 	if (b->confined && confine_check(&inner) != 0)
 		return refuse_field(why, "preset",
 				    "preset, allowed_write_paths: cannot restrict writes of agent "

@@ -106,8 +106,8 @@ static int refuse_broken(const struct json_file *f, const char *error, struct wh
 	size_t byte = 0;
 
 	if (!at || sscanf(at, " at byte %zu", &byte) != 1)
-		return refuse(why, REFUSE_PARSE, "not valid JSON: %s", error);
-	return refuse(why, REFUSE_PARSE, "line %u: not valid JSON: %.*s", edit_line(f->text, byte),
+		return refuse(why, REFUSE_PARSE, "invalid JSON: %s", error);
+	return refuse(why, REFUSE_PARSE, "line %u: invalid JSON: %.*s", edit_line(f->text, byte),
 		      (int)(at - error), error);
 }
 

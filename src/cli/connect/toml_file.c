@@ -20,8 +20,8 @@ struct scan {
 
 static int broken(const struct scan *s, const char *what)
 {
-	return refuse(s->why, REFUSE_PARSE, "line %u: not valid TOML: %s",
-		      edit_line(s->text, s->at), what);
+	return refuse(s->why, REFUSE_PARSE, "line %u: invalid TOML: %s", edit_line(s->text, s->at),
+		      what);
 }
 
 static bool at_end(const struct scan *s)
@@ -365,7 +365,7 @@ int toml_file_open(struct toml_file *f, struct text text, struct why *why)
 			      EDIT_FILE_MAX);
 	if (text.len > 0 &&
 	    (memchr(text.data, '\0', text.len) || !utf8_is_valid(text.data, text.len)))
-		return refuse(why, REFUSE_PARSE, "not valid TOML: the file is not UTF-8");
+		return refuse(why, REFUSE_PARSE, "invalid TOML: the file is not UTF-8");
 	if (next_is(&s, "\xef\xbb\xbf"))
 		s.at = 3;
 	while (r == 0 && !at_end(&s))

@@ -446,12 +446,13 @@ static int cmd_move(struct cli *cli)
 static const struct command store_subs[] = {
 	{"adopt", "[FILE|URL]", "Take over a store that another user created",
 	 "koined refuses a store file of another user, because its creator controls the queued "
-	 "work. `koine store adopt` makes a copy that belongs to you, and holds the queue: tasks "
-	 "wait for `koine task release`, schedules are off, and the copy has no grants or trusted "
-	 "projects. koine keeps the old file as FILE.theirs. FILE defaults to koined's store. Stop "
+	 "work. `koine store adopt` makes a copy that belongs to you. In the copy, tasks wait for "
+	 "`koine task release`, schedules are off, and there are no grants or trusted projects. "
+	 "koine keeps the old file as FILE.theirs. FILE defaults to koined's store. Stop "
 	 "koined first.\n\nkoined also refuses a PostgreSQL database whose schema koine belongs to "
 	 "another role. `koine store adopt URL` accepts that role on this machine for this "
-	 "database, and holds the queue. From then on, that role can run commands as you. Before "
+	 "database, and holds its queued tasks. From then on, that role can run commands as you. "
+	 "Before "
 	 "you adopt a database, stop every koined that uses it.\n",
 	 cmd_adopt, ARGS(0, 1, "takes at most one FILE or URL"),
 	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},

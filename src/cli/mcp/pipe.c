@@ -853,7 +853,7 @@ const struct command mcp_commands[] = {
 	{"mcp", "", "Run the MCP server for an agent",
 	 "Agents start this command; `koine connect` sets it up. The server speaks the Model "
 	 "Context Protocol on stdin and stdout and forwards requests to koined. When koined "
-	 "restarts, the server reconnects: calls in progress fail, later calls succeed.\n",
+	 "restarts, the server reconnects: calls in progress fail, but later calls succeed.\n",
 	 cmd_mcp, NULL, options, sizeof(struct mcp_options), NO_ARGS,
 	 .examples = {"koine mcp --start", "koine mcp --tools memory,tasks"}},
 	{NULL},

@@ -381,11 +381,15 @@ static int check_host(const struct settings *s, struct why *why)
 				      "0123456789._- ";
 
 	if (s->host_name[strspn(s->host_name, allowed)] || strchr(s->host_name, ' '))
-		return refuse(why, REFUSE_PARAMS,
-			      "host.name may contain only letters, digits, '.', '_' and '-'");
+		return refuse(
+			why, REFUSE_PARAMS,
+			"host.name = %.60s: must contain only letters, digits, '.', '_' and '-'",
+			s->host_name);
 	if (s->host_labels[strspn(s->host_labels, allowed)])
-		return refuse(why, REFUSE_PARAMS,
-			      "host.labels must be words of letters, digits, '.', '_' and '-'");
+		return refuse(
+			why, REFUSE_PARAMS,
+			"host.labels = %.60s: must be words of letters, digits, '.', '_' and '-'",
+			s->host_labels);
 	return 0;
 }
 

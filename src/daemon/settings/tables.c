@@ -181,8 +181,8 @@ static const struct setting limits_rows[] = {
 	 "maximum memory that calls in flight use; above the limit, koined refuses calls with "
 	 "large messages"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "minimum number of bytes that a client must send in each read_timeout while its message "
-	 "is incomplete; koined disconnects slower clients"},
+	 "minimum number of bytes of an incomplete message that must arrive within read_timeout; "
+	 "koined disconnects slower clients"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,

@@ -438,7 +438,8 @@ struct done gateway_chat(struct call *c)
 	if (!a)
 		return call_fail(c, -ENOMEM);
 	if (in->n != 1)
-		return call_fail(c, refuse_field(&c->why, "n", "n must be 1"));
+		return call_fail(
+			c, refuse_field(&c->why, "n", "n must be 1, not %lld", (long long)in->n));
 	a->call = c;
 	buf_init(&a->text, CHAT_TEXT_MAX);
 	buf_init(&a->rest, c->out.max);

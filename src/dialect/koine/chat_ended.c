@@ -68,8 +68,10 @@ static int take_purge(struct call *c, struct chat_purge *p)
 	p->number = in->number;
 	p->before_ms = INT64_MAX;
 	if (in->before.data && !clock_parse_iso(in->before, &p->before_ms))
-		return refuse_field(&c->why, "before",
-				    "'before' must be a time such as 2026-11-01T00:00:00Z");
+		return refuse_field(
+			&c->why, "before",
+			"'before' must be a time such as 2026-11-01T00:00:00Z, not '%.*s'",
+			TEXT_ARGS(in->before));
 	return 0;
 }
 

@@ -106,7 +106,8 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "user whose memories clients store and search; empty means common memories"},
+	 "owner of the memories that clients store and search; empty means that clients store "
+	 "common memories"},
 };
 
 static const struct ocg_settings defaults;

@@ -16,15 +16,17 @@ static int check_behind(const char *url, struct why *why)
 
 	if (strncmp(url, scheme, strlen(scheme)) != 0)
 		return refuse(why, REFUSE_PARAMS,
-			      "page.behind must be https://HOST or https://HOST:PORT");
+			      "page.behind = %.100s: must be https://HOST or https://HOST:PORT",
+			      url);
 	n = strspn(at, host);
 	at += n;
 	if (n > 0 && *at == ':' && at[1])
 		at += 1 + strspn(at + 1, "0123456789");
 	if (n == 0 || *at)
 		return refuse(why, REFUSE_PARAMS,
-			      "page.behind must be https://HOST or https://HOST:PORT, in lowercase "
-			      "and without a path");
+			      "page.behind = %.100s: must be https://HOST or https://HOST:PORT, in "
+			      "lowercase and without a path",
+			      url);
 	return 0;
 }
 

@@ -662,7 +662,7 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 	if (r != 0)
 		return r;
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
-		return refuse(why, REFUSE_NOT_FOUND, "the command names no program");
+		return refuse(why, REFUSE_NOT_FOUND, "the command does not contain a program");
 	r = child_new(l, opts, &c);
 	if (r != 0)
 		return r;

@@ -159,17 +159,17 @@ TEST(tables_are_added_at_the_end)
 
 TEST(broken_json_is_refused_by_its_line)
 {
-	expect_refused(&json_editor, &member, TEXT("{\n\"a\": }"), "line 2: not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{"), "line 1: not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{}\n{}"), "line 2: not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{\n// c\n}"), "line 2: not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":1,}"), "line 1: not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\xff\"}"), "not valid JSON");
-	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\0\"}"), "not valid JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{ /* }"), "line 1: not valid JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\n,}"), "line 2: not valid JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":1\n,,}"), "line 2: not valid JSON");
-	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":,}"), "line 1: not valid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\n\"a\": }"), "line 2: invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{"), "line 1: invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{}\n{}"), "line 2: invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\n// c\n}"), "line 2: invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":1,}"), "line 1: invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\xff\"}"), "invalid JSON");
+	expect_refused(&json_editor, &member, TEXT("{\"a\":\"\0\"}"), "invalid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{ /* }"), "line 1: invalid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\n,}"), "line 2: invalid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":1\n,,}"), "line 2: invalid JSON");
+	expect_refused(&jsonc_editor, &member, TEXT("{\"a\":,}"), "line 1: invalid JSON");
 }
 
 TEST(a_place_that_is_taken_is_refused)
@@ -195,15 +195,15 @@ TEST(broken_or_taken_toml_is_refused)
 	static const struct {
 		const char *file, *words;
 	} rows[] = {
-		{"a = \"", "line 1: not valid TOML"},
-		{"a = 1\nb", "line 2: not valid TOML"},
-		{"a = 1 2", "line 1: not valid TOML"},
-		{"[a", "line 1: not valid TOML"},
-		{"[a]]\n", "line 1: not valid TOML"},
-		{"a = [1, \n", "not valid TOML"},
-		{"a = { b = 1, }", "not valid TOML"},
-		{"a = '''\n", "not valid TOML"},
-		{"= 1", "line 1: not valid TOML"},
+		{"a = \"", "line 1: invalid TOML"},
+		{"a = 1\nb", "line 2: invalid TOML"},
+		{"a = 1 2", "line 1: invalid TOML"},
+		{"[a", "line 1: invalid TOML"},
+		{"[a]]\n", "line 1: invalid TOML"},
+		{"a = [1, \n", "invalid TOML"},
+		{"a = { b = 1, }", "invalid TOML"},
+		{"a = '''\n", "invalid TOML"},
+		{"= 1", "line 1: invalid TOML"},
 		{"a = \xff", "not UTF-8"},
 		{"mcp_servers = 1", "line 1: mcp_servers.koine has a different value"},
 		{"\nmcp_servers = { koine = { command = \"koine\" } }",

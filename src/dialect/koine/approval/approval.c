@@ -268,12 +268,13 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	given = value_find(grant, "uses");
 	if (given && given->kind != VALUE_NULL &&
 	    (!value_int(given, &d->grant_uses) || d->grant_uses < 1))
-		return refuse_field(why, "grant", "grant.uses must be an integer above 0");
+		return refuse_field(why, "grant", "grant.uses must be an integer greater than 0");
 	given = value_find(grant, "for");
 	if (!given || given->kind == VALUE_NULL)
 		return 0;
 	if (!value_double(given, &seconds) || !(seconds > 0))
-		return refuse_field(why, "grant", "grant.for must be a number of seconds above 0");
+		return refuse_field(why, "grant",
+				    "grant.for must be a number of seconds greater than 0");
 	return koine_read_seconds(seconds, "grant.for", &d->grant_ms, why);
 }
 
