@@ -7,8 +7,8 @@ from quality import BOTH, MODEL, SOCKET, WORDS
 TITLE = "Search quality"
 INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typing",
          "error in each. Each row that starts with *the previous row plus* shows the search with one more step. Each row that starts with",
-         "*the full search without* shows the full search without one step. The search was tuned with half of the second set, and the other half is",
-         "for testing; see [test/search](../test/search/README.md). For each step, see [How a search works](memory.md#how-a-search-works).",
+         "*the full search without* shows the full search without one step. Half of the second set was used to tune the search; the",
+         "other half is reserved for tests. See [test/search](../test/search/README.md). For each step, see [How a search works](memory.md#how-a-search-works).",
          "",
          "![Recall with each step of the search](memory.svg)"]
 

@@ -272,7 +272,7 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	int r = json_read(a, body.data, body.len, &limits, &tree, why);
 
 	if (r != 0)
-		return r > 0 ? garbage(why, "the response is not valid JSON, or is too large") : r;
+		return r > 0 ? garbage(why, "the response is too large, or is not valid JSON") : r;
 	data = value_find(tree, "data");
 	if (!data || data->kind != VALUE_ARRAY || data->len != n)
 		return garbage(why, "data must contain one vector for each text");

@@ -186,7 +186,7 @@ int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
 		r = hook_is_twice(in, once[i])
-			    ? refuse_form(why, "a member of the hook input is duplicated")
+			    ? refuse_form(why, "duplicate member in the hook input")
 			    : 0;
 	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
 	if (r != 0)

@@ -94,8 +94,8 @@ static int check_path(const char *what, const char *path)
 	for (const char *c = path; *c; c++) {
 		if (*c != '\'' && (unsigned char)*c >= ' ' && *c != 127)
 			continue;
-		complain("the path of %s contains a quote or a control character, which cannot be "
-			 "written into an agent's settings",
+		complain("the path of %s contains a quote or a control character, which agents' "
+			 "settings do not support",
 			 what);
 		return EX_USAGE;
 	}

@@ -41,7 +41,7 @@ static void find_nobody(struct exam *e)
 	else if (e->dialled == -ECONNREFUSED)
 		exam_find(e, MARK_BAD, "koined is not running: no answer at %s", place);
 	else
-		exam_find(e, MARK_BAD, "koined cannot be reached at %s: %s", place,
+		exam_find(e, MARK_BAD, "cannot reach koined at %s: %s", place,
 			  e->no_answer[0] ? e->no_answer : strerror(-e->dialled));
 	if (e->dialled == KOINE_FORBIDDEN)
 		exam_advise(

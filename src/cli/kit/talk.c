@@ -134,9 +134,8 @@ static int check_folder(const struct cli *cli, char error[TALK_ERROR])
 	if (S_ISDIR(st.st_mode) && st.st_uid == getuid() && (st.st_mode & 022) == 0)
 		return 0;
 	return fail(error, EX_NOPERM,
-		    "%s belongs to another user, or other users can write to it, so its sockets "
-		    "are not "
-		    "trusted",
+		    "%s belongs to another user, or other users can write to it, so koine does not "
+		    "trust its sockets",
 		    folder);
 }
 

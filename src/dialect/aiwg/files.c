@@ -68,8 +68,8 @@ static int check_folder(int at, const char *folder, const char *name, struct why
 						folder, name, strerror(errno));
 	if (S_ISLNK(st.st_mode))
 		return refuse(why, REFUSE_FORBIDDEN,
-			      "project %s: %s is a symbolic link; links are not followed", folder,
-			      name);
+			      "project %s: %s is a symbolic link; koined does not follow links",
+			      folder, name);
 	if (!S_ISDIR(st.st_mode))
 		return refuse(why, REFUSE_CONFLICT, "project %s: %s is not a folder", folder, name);
 	if (!is_trusted(&st))

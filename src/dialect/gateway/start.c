@@ -24,7 +24,7 @@ static const struct setting rows[] = {
 	 "tools that agents can use: memory, exec, read, write, edit, separated by commas; or "
 	 "none"},
 	{"gateway", "folder", SET_PATH, TEXT_AT(folder),
-	 "folder that the tools exec, read, write and edit are restricted to"},
+	 "folder in which the tools exec, read, write and edit work"},
 	{"gateway", "timeout", SET_SECONDS, AT(timeout_ms), 1, 86400,
 	 "seconds without output until koined cancels an agent's turn"},
 	{"gateway", "ping", SET_SECONDS, AT(ping_ms), 1, 86400,

@@ -364,7 +364,7 @@ static struct done handle_subscribe(struct call *c)
 
 	if (r == 0 && !client_hears(c->client))
 		r = refuse(&c->why, REFUSE_UNAVAILABLE,
-			   "events cannot be streamed over HTTP; use event.list");
+			   "event.subscribe is not supported over HTTP; use event.list");
 	if (r == 0)
 		r = read_filter(c->in, &c->arena, &asked->filter, &asked->since, &c->why);
 	if (r != 0)

@@ -22,7 +22,8 @@ static int relative(const struct tools *t, struct text path, struct text *ret, s
 	size_t n = strlen(t->folder);
 
 	if (path.len > PATH_MAX || memchr(path.data, '\0', path.len))
-		return refuse_field(why, "path", "invalid path");
+		return refuse_field(why, "path", "path is longer than %d bytes or has a NUL byte",
+				    PATH_MAX);
 	if (path.data[0] == '/') {
 		bool below = path.len >= n && memcmp(path.data, t->folder, n) == 0 &&
 			     (path.len == n || path.data[n] == '/' || n == 1);
