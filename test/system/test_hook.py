@@ -245,6 +245,13 @@ def test_every_agent_reads_a_denial_that_koined_does_not_word():
                 reads(hook, denial, "denied", told)
 
 
+def test_every_agent_reads_a_timeout_that_koined_does_not_word():
+    with Folder() as f, BrokenServer(f("koine.sock"), lambda s, f: s.answer(f, result={"output": None, "status": "expired"})):
+        for told, _, late, _, _ in UNDECIDED:
+            with Hook(environment(KOINE_SOCKET=f("koine.sock")), told, "--timeout", "100") as hook:
+                reads(hook, late, "expired", told)
+
+
 def test_every_agent_reads_what_it_must_when_koined_is_killed_while_it_waits():
     with Daemon() as d, contextlib.ExitStack() as stack:
         hooks = [stack.enter_context(Hook(of(d), told, "--timeout", "5")) for told, *_ in UNDECIDED]

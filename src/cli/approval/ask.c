@@ -570,7 +570,8 @@ static bool print_result(const struct koine_value *result)
 	return said.len > 0;
 }
 
-/* A response without a status decides nothing. A denial without output is worded here. */
+/* A response without a status decides nothing. If there is no output, all but a yes is worded here:
+ * agents take silence for consent. */
 static void print_end(const struct run *run, enum asking_end end)
 {
 	const struct asking *a = &run->asking;
@@ -589,7 +590,7 @@ static void print_end(const struct run *run, enum asking_end end)
 	}
 	if (!text_is(o.status, "approved"))
 		complain("%.*s: %.*s", TEXT_ARGS(run->hook.tool), TEXT_ARGS(o.status));
-	if ((!decided || !print_result(result)) && (!decided || text_is(o.status, "denied")))
+	if (!decided || (!print_result(result) && !text_among(o.status, "approved|responded")))
 		print_outcome(run, &o);
 }
 
