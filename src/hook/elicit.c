@@ -213,36 +213,23 @@ static struct text trim(struct text t)
 	return t;
 }
 
-static size_t skip_digits(struct text t, size_t i)
+static bool has_any(struct text t, const char *characters)
 {
-	while (i < t.len && t.data[i] >= '0' && t.data[i] <= '9')
-		i++;
-	return i;
+	for (; *characters; characters++) {
+		if (memchr(t.data, *characters, t.len))
+			return true;
+	}
+	return false;
 }
 
 /* As JSON writes a number; without fraction and exponent if it must be whole. */
 static bool is_number(struct text t, bool whole)
 {
-	size_t start = t.len > 0 && t.data[0] == '-';
-	size_t i = skip_digits(t, start);
-	size_t from;
+	struct value v;
 
-	if (i == start || t.len > 64 || (t.data[start] == '0' && i > start + 1))
-		return false;
-	if (!whole && i < t.len && t.data[i] == '.') {
-		from = ++i;
-		i = skip_digits(t, i);
-		if (i == from)
-			return false;
-	}
-	if (!whole && i < t.len && (t.data[i] == 'e' || t.data[i] == 'E')) {
-		i += i + 1 < t.len && (t.data[i + 1] == '+' || t.data[i + 1] == '-') ? 2 : 1;
-		from = i;
-		i = skip_digits(t, i);
-		if (i == from)
-			return false;
-	}
-	return i == t.len;
+	return t.len > 0 && t.len <= 64 &&
+	       json_scan(t.data, t.len, &json_default_limits, NULL, 0, &v) == 0 &&
+	       v.kind == VALUE_NUMBER && !(whole && has_any(t, ".eE"));
 }
 
 /* Whether it keeps to "minimum", "maxLength" and the like; a limit that is none does not count. */
