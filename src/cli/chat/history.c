@@ -11,22 +11,13 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "cli/kit/lines.h"
+#include "cli/kit/place.h"
 
 enum { FILE_MAX = 2 * HISTORY_LINES * HISTORY_LINE_MAX };
 
-int history_path(char path[PATH_MAX])
+bool history_path(char path[PATH_MAX])
 {
-	const char *state = getenv("XDG_STATE_HOME");
-	const char *home = getenv("HOME");
-	int n;
-
-	if (state && state[0] == '/')
-		n = snprintf(path, PATH_MAX, "%s/koine/history", state);
-	else if (home && home[0] == '/')
-		n = snprintf(path, PATH_MAX, "%s/.local/state/koine/history", home);
-	else
-		return -ENOENT;
-	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
+	return place_path("{XDG_STATE_HOME|~/.local/state}/koine/history", path, NULL);
 }
 
 static int read_all(const char *path, struct buf *all)

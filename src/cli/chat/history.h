@@ -5,13 +5,14 @@
 #pragma once
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 enum { HISTORY_LINES = 1000, HISTORY_LINE_MAX = 4096 };
 
-/* $XDG_STATE_HOME/koine/history; without that variable it is below ~/.local/state. -ENOENT when
- * there is no home. */
-int history_path(char path[PATH_MAX]);
+/* $XDG_STATE_HOME/koine/history; without that variable it is below ~/.local/state. False: there is
+ * no home. */
+bool history_path(char path[PATH_MAX]);
 
 /* Calls fn for the newest HISTORY_LINES, oldest first, and shortens a file that has grown to
  * twice that. A missing file counts as empty. */

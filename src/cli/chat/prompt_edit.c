@@ -54,7 +54,7 @@ static void load_history(struct prompt *p)
 
 	history(p->history, &event, H_SETSIZE, HISTORY_LINES);
 	history(p->history, &event, H_SETUNIQUE, 1);
-	if (history_path(p->path) != 0)
+	if (!history_path(p->path))
 		p->path[0] = '\0';
 	else
 		(void)history_load(p->path, remember, p);

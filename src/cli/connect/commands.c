@@ -12,6 +12,7 @@
 #include "cli/kit/call.h"
 #include "cli/kit/command.h"
 #include "cli/kit/list.h"
+#include "cli/kit/place.h"
 #include "cli/kit/talk.h"
 
 struct connect_options {
@@ -94,7 +95,7 @@ static void look(struct cli *cli, const char *project, struct seen *s)
 	char path[PATH_MAX];
 	char base[PATH_MAX];
 
-	s->has_folder = plan_path(s->agent->folder, path, base) && access(path, F_OK) == 0;
+	s->has_folder = place_path(s->agent->folder, path, base) && access(path, F_OK) == 0;
 	if (project && !s->agent->files[0].project)
 		s->state = STATE_NO;
 	else if (plan_make(cli, &p) == 0)
@@ -256,7 +257,7 @@ static int need_installed(const struct agent *a)
 
 	if (find_program(a, program))
 		return 0;
-	if (plan_path(a->folder, path, base) && access(path, F_OK) == 0)
+	if (place_path(a->folder, path, base) && access(path, F_OK) == 0)
 		return 0;
 	complain("%s is not installed: %s is not in PATH, and there is no %s", a->title,
 		 a->programs[0], path);

@@ -5,65 +5,19 @@
 
 #include "base/cleanup.h"
 #include "cli/connect/ours.h"
-#include "cli/kit/options.h"
+#include "cli/kit/place.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
 /* ---- where the files are ---- */
 
-static bool copy_path(char to[PATH_MAX], struct text head, struct text tail)
-{
-	int n = snprintf(to, PATH_MAX, "%.*s%.*s", TEXT_ARGS(head), TEXT_ARGS(tail));
-
-	return n > 0 && n < PATH_MAX && to[0] == '/';
-}
-
-/* "~/.codex" */
-static bool home_path(struct text row, char path[PATH_MAX], char base[PATH_MAX])
-{
-	const char *home = option_from_environment("HOME");
-
-	return home && copy_path(base, text_of(home), TEXT("")) &&
-	       copy_path(path, text_of(home), text_skip(row, 1));
-}
-
-/* What the variable of a row says; NULL: it has none, or nothing of use. */
-const char *plan_variable(const char *row)
-{
-	const char *bar = strchr(row, '|');
-	const char *value;
-	char name[64];
-
-	if (row[0] != '{')
-		return NULL;
-	snprintf(name, sizeof(name), "%.*s", (int)(bar - row - 1), row + 1);
-	value = option_from_environment(name);
-	return value && value[0] == '/' ? value : NULL;
-}
-
-bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX])
-{
-	char folder[PATH_MAX];
-	const char *bar = strchr(row, '|');
-	const char *end = strchr(row, '}');
-	const char *value = plan_variable(row);
-
-	if (row[0] != '{')
-		return home_path(text_of(row), path, base);
-	if (value)
-		return copy_path(base, text_of(value), TEXT("")) &&
-		       copy_path(path, text_of(value), text_of(end + 1));
-	return home_path((struct text) {.data = bar + 1, .len = (size_t)(end - bar - 1)}, folder,
-			 base) &&
-	       copy_path(path, text_of(folder), text_of(end + 1));
-}
-
-static bool place(const struct plan *p, const char *row, char path[PATH_MAX], char base[PATH_MAX])
+static bool place_of(const struct plan *p, const char *row, char path[PATH_MAX],
+		     char base[PATH_MAX])
 {
 	if (!p->project)
-		return plan_path(row, path, base);
-	return copy_path(base, text_of(p->project), TEXT("")) &&
-	       snprintf(path, PATH_MAX, "%s/%s", p->project, row) < PATH_MAX;
+		return place_path(row, path, base);
+	strcpy(base, p->project);
+	return snprintf(path, PATH_MAX, "%s/%s", p->project, row) < PATH_MAX;
 }
 
 static bool find_place(const struct plan *p, const struct agent_file *row, char path[PATH_MAX],
@@ -71,9 +25,9 @@ static bool find_place(const struct plan *p, const struct agent_file *row, char 
 {
 	const char *other = p->project ? row->project_other : row->other;
 
-	if (other && place(p, other, path, base) && access(path, F_OK) == 0)
+	if (other && place_of(p, other, path, base) && access(path, F_OK) == 0)
 		return true;
-	return place(p, p->project ? row->project : row->user, path, base);
+	return place_of(p, p->project ? row->project : row->user, path, base);
 }
 
 /* ---- making it ---- */

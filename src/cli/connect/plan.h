@@ -15,7 +15,7 @@
 /*
  * The agents that koine connects, one row each: their files, and what is put into them.
  *
- * A path begins with "~", or with "{VARIABLE|DEFAULT}". In a value stand for words of this
+ * A path is a place (cli/kit/place.h). In a value stand for words of this
  * machine: %c the program, %a its arguments as a list, %l both in one list; %h the line of a hook
  * that waits for a human, and %t the time that it has, in the agent's own unit; %n and %s the same
  * of a hook that only tells koined of something. With --http: %u where koined takes hooks, %w the
@@ -176,9 +176,3 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why);
 
 /* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
 int plan_add_trust(const struct cli *cli, struct plan *p);
-
-/* What the variable of a row says; NULL: it has none, or nothing of use. */
-const char *plan_variable(const char *row);
-
-/* A row's path on this machine, and the folder that it must not leave. False: there is no home. */
-bool plan_path(const char *row, char path[PATH_MAX], char base[PATH_MAX]);

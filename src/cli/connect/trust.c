@@ -23,6 +23,7 @@
 #include "cli/connect/plan.h"
 #include "cli/connect/toml_file.h"
 #include "cli/kit/call.h"
+#include "cli/kit/place.h"
 #include "cli/kit/print.h"
 
 enum { TRUST_HASH_MAX = 128 };
@@ -277,7 +278,7 @@ static bool find_hooks(const struct plan_file *f, char path[PATH_MAX])
 	char folder[PATH_MAX];
 	size_t n = 0;
 
-	if (plan_variable(f->row->user)) {
+	if (place_variable(f->row->user)) {
 		snprintf(folder, sizeof(folder), "%s", f->target.path);
 		*strrchr(folder, '/') = '\0';
 		if (!realpath(folder, path) || strlen(path) + sizeof("/hooks.json") > PATH_MAX)

@@ -18,6 +18,7 @@
 #include "cli/child/child.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/options.h"
+#include "cli/kit/place.h"
 #include "cli/kit/print.h"
 #include "cli/kit/value.h"
 
@@ -218,16 +219,8 @@ enum { FILE_MAX = 1 << 20 };
 
 static bool find_place(char path[PATH_MAX])
 {
-	const char *config = option_from_environment("XDG_CONFIG_HOME");
-	const char *home = option_from_environment("HOME");
-	int n = 0;
-
-	if (config && config[0] == '/')
-		n = snprintf(path, PATH_MAX, "%s/systemd/user/koined.service.d/path.conf", config);
-	else if (home && home[0] == '/')
-		n = snprintf(path, PATH_MAX, "%s/.config/systemd/user/koined.service.d/path.conf",
-			     home);
-	return n > 0 && n < PATH_MAX;
+	return place_path("{XDG_CONFIG_HOME|~/.config}/systemd/user/koined.service.d/path.conf",
+			  path, NULL);
 }
 
 /* 1: there is one of ours; 0: there is none; -1: there is another, or it cannot be read. */

@@ -21,6 +21,7 @@
 #include "cli/child/child.h"
 #include "cli/daemon/daemon.h"
 #include "cli/kit/call.h"
+#include "cli/kit/place.h"
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 
@@ -35,20 +36,16 @@ enum {
 
 /* ---- its log ---- */
 
-/* Where its log is: beside the default store. False: there is no home, or the path is too long. */
+/* Where its log is: beside the default store. False: the path is too long. */
 static bool background_log(char path[PATH_MAX])
 {
-	const char *state = option_from_environment("XDG_STATE_HOME");
+	static const char place[] = "{XDG_STATE_HOME|~/.local/state}/koine/koined.log";
 	const char *home = option_from_environment("HOME");
-	int n = 0;
 
-	if (state && state[0] == '/')
-		n = snprintf(path, PATH_MAX, "%s/koine/koined.log", state);
-	else if (geteuid() == 0 || !home || home[0] != '/')
-		n = snprintf(path, PATH_MAX, "/var/lib/koine/koined.log");
-	else
-		n = snprintf(path, PATH_MAX, "%s/.local/state/koine/koined.log", home);
-	return n > 0 && n < PATH_MAX;
+	if (place_variable(place) || (geteuid() != 0 && home && home[0] == '/'))
+		return place_path(place, path, NULL);
+	strcpy(path, "/var/lib/koine/koined.log");
+	return true;
 }
 
 static bool read_log(const char *path, struct buf *out)

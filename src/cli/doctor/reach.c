@@ -12,6 +12,7 @@
 #include "cli/connect/plan.h"
 #include "cli/connect/toml_file.h"
 #include "cli/doctor/exam.h"
+#include "cli/kit/place.h"
 
 /* ---- settings of an agent that switch off what koine has put into its files ---- */
 
@@ -134,7 +135,7 @@ static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row
 	CLEANUP(closep) int fd = -1;
 
 	buf_init(&text, EDIT_FILE_MAX);
-	if (plan_path(row, path, folder))
+	if (place_path(row, path, folder))
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd >= 0 && file_read_all(fd, &text) == 0)
 		line = line_in_json(buf_text(&text), s);

@@ -27,7 +27,7 @@ static void hear(void *arg, const char *line)
 static void place(const char *dir, char path[PATH_MAX])
 {
 	setenv("XDG_STATE_HOME", dir, 1);
-	assert_int_equal(history_path(path), 0);
+	assert_true(history_path(path));
 	assert_memory_equal(path, dir, strlen(dir));
 }
 
@@ -142,12 +142,12 @@ TEST(without_a_home_there_is_none)
 
 	unsetenv("XDG_STATE_HOME");
 	unsetenv("HOME");
-	assert_int_equal(history_path(path), -ENOENT);
+	assert_false(history_path(path));
 	setenv("HOME", "/home/x", 1);
-	assert_int_equal(history_path(path), 0);
+	assert_true(history_path(path));
 	assert_string_equal(path, "/home/x/.local/state/koine/history");
 	setenv("XDG_STATE_HOME", "relative", 1);
-	assert_int_equal(history_path(path), 0);
+	assert_true(history_path(path));
 	assert_string_equal(path, "/home/x/.local/state/koine/history");
 }
 
