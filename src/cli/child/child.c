@@ -234,6 +234,31 @@ int child_output(const struct child_opts *opts, struct buf *out)
 	return status;
 }
 
+/* ---- for nobody ---- */
+
+static void run_detached(const char *const *argv)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	if (fork() != 0)
+		_exit(0);
+	signal(SIGPIPE, SIG_DFL);
+	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
+		dup2(null, fd);
+	execvp(argv[0], (char *const *)argv);
+	_exit(127);
+}
+
+bool child_detach(const char *const *argv)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		run_detached(argv);
+	return pid > 0 && waitpid(pid, NULL, 0) == pid;
+}
+
 /* ---- what is installed ---- */
 
 bool program_find(const char *name, char path[PATH_MAX])

@@ -58,6 +58,10 @@ void child_end(struct child *c);
  * program; -1: it did not end well or in time. */
 int child_output(const struct child_opts *opts, struct buf *out);
 
+/* Runs a program that nobody waits for: in a session of its own, without our files; it outlives us,
+ * and the client that started us. False: errno says why. */
+bool child_detach(const char *const *argv);
+
 /* ---- what is installed ---- */
 
 /* Looks for a program of that name in PATH. False: there is none, and the path is "". */

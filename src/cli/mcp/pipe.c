@@ -9,7 +9,6 @@
  * While there is no daemon, what comes is held for a while and then refused.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
 #include <signal.h>
@@ -17,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -28,18 +26,8 @@
 #include "cli/kit/print.h"
 #include "cli/kit/talk.h"
 #include "cli/kit/value.h"
+#include "cli/mcp/calls.h"
 #include "model/project.h"
-#include "wire/json.h"
-
-/* Requests that a client has sent and that nobody has answered yet, by their ids as they were
- * written. */
-enum { CALLS_MAX = 4096, CALL_ID_MAX = 4096 };
-
-struct calls {
-	struct text *ids;
-	unsigned n;
-	unsigned cap;
-};
 
 enum pipe_state {
 	PIPE_AWAY,   /* there is no daemon */
@@ -72,70 +60,6 @@ struct pipe {
 	uint64_t give_up_ms; /* what is held is refused then */
 	uint64_t end_ms;
 };
-
-/* ---- requests that a client has sent and that nobody has answered yet, by their ids as they were written ---- */
-
-static int make_room(struct calls *c)
-{
-	unsigned cap = c->cap ? c->cap * 2 : 16;
-	struct text *ids;
-
-	if (c->n < c->cap)
-		return 0;
-	ids = realloc(c->ids, cap * sizeof(*ids));
-	if (!ids)
-		return -ENOMEM;
-	c->ids = ids;
-	c->cap = cap;
-	return 0;
-}
-
-/* -ENOSPC: too many, or the id is too long. -ENOMEM. */
-static int calls_add(struct calls *c, struct text id)
-{
-	char *copy;
-
-	if (c->n == CALLS_MAX || id.len > CALL_ID_MAX)
-		return -ENOSPC;
-	copy = make_room(c) == 0 ? strndup(id.data, id.len) : NULL;
-	if (!copy)
-		return -ENOMEM;
-	c->ids[c->n++] = (struct text) {copy, id.len};
-	return 0;
-}
-
-/* False: there is none with that id. */
-static bool calls_remove(struct calls *c, struct text id)
-{
-	for (unsigned i = 0; i < c->n; i++) {
-		if (!text_equal(c->ids[i], id))
-			continue;
-		free((char *)c->ids[i].data);
-		memmove(c->ids + i, c->ids + i + 1, (--c->n - i) * sizeof(*c->ids));
-		return true;
-	}
-	return false;
-}
-
-/* Takes the oldest out; the caller frees its text. False: there is none. */
-static bool calls_take(struct calls *c, char **ret_id)
-{
-	if (c->n == 0)
-		return false;
-	*ret_id = (char *)c->ids[0].data;
-	memmove(c->ids, c->ids + 1, --c->n * sizeof(*c->ids));
-	return true;
-}
-
-static void calls_done(struct calls *c)
-{
-	char *id;
-
-	while (calls_take(c, &id))
-		free(id);
-	free(c->ids);
-	*c = (struct calls) {0};
-}
 
 enum {
 	MESSAGE_MAX = 16 << 20,    /* that koined takes */
@@ -191,13 +115,12 @@ static int refuse_call(struct text id, const char *why)
 
 static int refuse_all(struct pipe *p, const char *why)
 {
-	char *id;
+	struct text rest = buf_bytes(&p->calls.ids), id;
 	int r = 0;
 
-	while (r == 0 && calls_take(&p->calls, &id)) {
-		r = refuse_call(text_of(id), why);
-		free(id);
-	}
+	while (r == 0 && text_next(&rest, '\n', &id))
+		r = refuse_call(id, why);
+	calls_clear(&p->calls);
 	buf_trim(&p->held, KEEP_BYTES);
 	buf_clear(&p->id);
 	return r;
@@ -210,38 +133,18 @@ static const char missing[] = "koined is not running. Start it with "
 
 /* ---- starting the daemon ---- */
 
-/* It outlives us, and the client that has started us. */
-static void run_detached(char *program)
-{
-	int null = open("/dev/null", O_RDWR);
-
-	setsid();
-	if (fork() != 0)
-		_exit(0);
-	signal(SIGPIPE, SIG_DFL);
-	for (int fd = 0; null >= 0 && fd <= STDERR_FILENO; fd++)
-		dup2(null, fd);
-	execv(program, (char *[]) {program, NULL});
-	_exit(EX_UNAVAILABLE);
-}
-
 static bool start_koined(void)
 {
 	char program[PATH_MAX];
-	pid_t child;
 
 	if (!koined_find(program)) {
 		complain("koined not found in koine's folder or in PATH");
 		return false;
 	}
-	child = fork();
-	if (child == 0)
-		run_detached(program);
-	if (child < 0) {
+	if (!child_detach((const char *const[]) {program, NULL})) {
 		complain("cannot start koined: %s", strerror(errno));
 		return false;
 	}
-	waitpid(child, NULL, 0);
 	complain("starting koined");
 	return true;
 }
@@ -345,31 +248,9 @@ static int try_open(struct pipe *p)
 
 /* ---- what the client says ---- */
 
-/* What we look for in a message. */
-enum { ID, METHOD, PARAMS, ERROR, N_MEMBERS };
-
-struct message {
-	struct json_member members[N_MEMBERS];
-	struct value root; /* what it is, without its members */
-};
-
-static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .values = JSON_VALUES_DEFAULT};
-
-/* False: it is not JSON. */
-static bool scan(struct text line, struct message *m)
-{
-	*m = (struct message) {{{"id"}, {"method"}, {"params"}, {"error"}}};
-	return json_scan(line.data, line.len, &limits, m->members, N_MEMBERS, &m->root) == 0;
-}
-
-static struct text raw_of(const struct message *m, int member)
-{
-	return m->members[member].raw;
-}
-
 static void note_initialize(struct pipe *p, const struct message *m)
 {
-	struct text params = raw_of(m, PARAMS), id = raw_of(m, ID);
+	struct text params = message_raw(m, MESSAGE_PARAMS), id = message_raw(m, MESSAGE_ID);
 
 	buf_clear(&p->params);
 	buf_clear(&p->id);
@@ -378,29 +259,18 @@ static void note_initialize(struct pipe *p, const struct message *m)
 	p->is_open = false;
 }
 
-/* What a client has cancelled may never be answered. */
-static void forget(struct pipe *p, struct text params)
-{
-	struct json_member id = {"requestId"};
-	struct value root;
-
-	if (params.data && json_scan(params.data, params.len, &limits, &id, 1, &root) == 0 &&
-	    id.raw.data)
-		calls_remove(&p->calls, id.raw);
-}
-
 /* A request must be answered, whatever becomes of the daemon. Any id but a text or a number, koined
  * refuses at once and without it. */
 static int note_asked(struct pipe *p, const struct message *m, bool *ret_refused)
 {
-	enum value_kind kind = m->members[ID].kind;
-	struct text method = raw_of(m, METHOD), id = raw_of(m, ID);
+	enum value_kind kind = m->members[MESSAGE_ID].kind;
+	struct text method = message_raw(m, MESSAGE_METHOD), id = message_raw(m, MESSAGE_ID);
 	bool too_late = p->state == PIPE_AWAY && clock_steady_ms() >= p->give_up_ms;
 	int r;
 
 	if (json_source_is(method, "notifications/cancelled"))
-		forget(p, raw_of(m, PARAMS));
-	if (m->members[METHOD].kind != VALUE_STRING ||
+		calls_forget(&p->calls, message_raw(m, MESSAGE_PARAMS));
+	if (m->members[MESSAGE_METHOD].kind != VALUE_STRING ||
 	    (kind != VALUE_STRING && kind != VALUE_NUMBER))
 		return 0;
 	if (too_late) {
@@ -446,11 +316,11 @@ static int take_said(struct pipe *p, struct text line)
 	struct buf *to = p->state == PIPE_SERVES ? &p->to_daemon : &p->held;
 	bool refused = false;
 	struct message m;
-	bool is_json = scan(line, &m);
+	bool is_json = message_scan(line, &m);
 	int r;
 
 	if (line.len > MESSAGE_MAX)
-		return refuse_long(is_json ? raw_of(&m, ID) : (struct text) {0});
+		return refuse_long(is_json ? message_raw(&m, MESSAGE_ID) : (struct text) {0});
 	if (is_json && m.root.kind == VALUE_ARRAY)
 		return refuse_batch();
 	r = is_json ? note_asked(p, &m, &refused) : 0;
@@ -513,9 +383,9 @@ static int take_again(struct pipe *p, struct text error)
 /* An answer: to us, or to what the client has asked. */
 static int note_answered(struct pipe *p, const struct message *m, bool *ret_ours)
 {
-	struct text id = raw_of(m, ID), error = raw_of(m, ERROR);
+	struct text id = message_raw(m, MESSAGE_ID), error = message_raw(m, MESSAGE_ERROR);
 
-	if (!id.data || raw_of(m, METHOD).data)
+	if (!id.data || message_raw(m, MESSAGE_METHOD).data)
 		return 0;
 	*ret_ours = text_is(id, OPEN_ID) || text_is(id, AGAIN_ID);
 	if (text_is(id, OPEN_ID))
@@ -544,7 +414,7 @@ static int note_batch(struct pipe *p, struct text line, bool *ret_ours)
 		struct text one = {0};
 
 		one.data = koine_value_raw(v, &one.len);
-		if (scan(one, &m))
+		if (message_scan(one, &m))
 			r = note_answered(p, &m, ret_ours);
 	}
 	return r;
@@ -557,7 +427,7 @@ static int take_answer(struct pipe *p, struct text line)
 	int r;
 
 	/* What is no message is not for the client. */
-	if (!scan(line, &m) || m.root.kind < VALUE_ARRAY || m.root.len == 0)
+	if (!message_scan(line, &m) || m.root.kind < VALUE_ARRAY || m.root.len == 0)
 		return 0;
 	r = m.root.kind == VALUE_ARRAY ? note_batch(p, line, &ours) : note_answered(p, &m, &ours);
 	return r != 0 || ours ? r : say(line.data, line.len + 1);
@@ -731,6 +601,7 @@ static int pipe_run(struct pipe *p)
 	buf_init(&p->held, HELD_MAX);
 	buf_init(&p->params, MESSAGE_MAX);
 	buf_init(&p->id, CALL_ID_MAX);
+	calls_init(&p->calls);
 	while (r == 0 && !has_ended(p, now)) {
 		r = look_at_clock(p, now) ?: turn(p);
 		now = clock_steady_ms();

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "cli/child/child.h"
 #include "cli/commands.h"
 #include "cli/kit/list.h"
 #include "cli/kit/call.h"
@@ -119,23 +120,9 @@ static bool is_packaged(void)
 static bool browser_open(const char *link)
 {
 	char path[PATH_MAX];
-	pid_t pid;
-	int null;
 
-	if (is_packaged() || !find_place(path) || !write_file(path, link))
-		return false;
-	pid = fork();
-	if (pid != 0)
-		return pid > 0;
-	setsid();
-	null = open("/dev/null", O_RDWR);
-	if (null >= 0) {
-		dup2(null, STDIN_FILENO);
-		dup2(null, STDOUT_FILENO);
-		dup2(null, STDERR_FILENO);
-	}
-	execlp("xdg-open", "xdg-open", path, (char *)NULL);
-	_exit(127);
+	return !is_packaged() && find_place(path) && write_file(path, link) &&
+	       child_detach((const char *const[]) {"xdg-open", path, NULL});
 }
 
 /* ---- the link ---- */
