@@ -338,9 +338,7 @@ int main(int argc, char **argv)
 	talk_hang_up(&cli);
 	options_done(&cli);
 	/* A full disk shows up here at the latest. */
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		complain("cannot write to stdout: %s", strerror(errno));
-		return EX_IOERR;
-	}
+	if (fflush(stdout) != 0 || ferror(stdout))
+		return fail_with(EX_IOERR, "cannot write to stdout: %s", strerror(errno));
 	return r;
 }

@@ -335,11 +335,11 @@ static int read_choices(struct question *q, const char *list)
 		struct text choice = {at, comma ? (size_t)(comma - at) : strlen(at)};
 
 		choice = text_trim(choice, blanks);
-		if (choice.len == 0 || q->n == CHOICES_MAX) {
-			complain("invalid --choices '%s': use 1 to %d answers, separated by commas",
-				 list, CHOICES_MAX);
-			return EX_USAGE;
-		}
+		if (choice.len == 0 || q->n == CHOICES_MAX)
+			return fail_with(
+				EX_USAGE,
+				"invalid --choices '%s': use 1 to %d answers, separated by commas",
+				list, CHOICES_MAX);
 		q->choices[q->n++] = choice;
 		at = comma ? comma + 1 : NULL;
 	}
@@ -356,13 +356,12 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 	if (r != 0)
 		return r;
 	if (text->err != 0 || text->len > QUESTION_MAX ||
-	    text_trim(buf_text(text), blanks).len == 0) {
-		complain(text->len > QUESTION_MAX || text->err != 0
-				 ? "the question is longer than %d bytes"
-				 : "the question is empty: use 1 to %d bytes",
-			 QUESTION_MAX);
-		return EX_DATAERR;
-	}
+	    text_trim(buf_text(text), blanks).len == 0)
+		return fail_with(EX_DATAERR,
+			    text->len > QUESTION_MAX || text->err != 0
+				    ? "the question is longer than %d bytes"
+				    : "the question is empty: use 1 to %d bytes",
+			    QUESTION_MAX);
 	return 0;
 }
 
@@ -446,14 +445,12 @@ static int take_end(const struct asking *a, const struct question *q, enum askin
 	case ASKING_DECIDED:
 		return take_decision(a->cli, q, koine_doc_root(a->answer));
 	case ASKING_LATE:
-		complain("timeout: no answer arrived in time");
-		return EX_TEMPFAIL;
+		return fail_with(EX_TEMPFAIL, "timeout: no answer arrived in time");
 	case ASKING_GONE:
 		return EXIT_INTERRUPTED;
 	case ASKING_NONE:
 	case ASKING_UNAVAILABLE:
-		complain("koined is not running (try: koine daemon start)");
-		return EX_UNAVAILABLE;
+		return fail_with(EX_UNAVAILABLE, "koined is not running (try: koine daemon start)");
 	case ASKING_REFUSED: /* it has been printed */
 		break;
 	}

@@ -194,8 +194,7 @@ static int too_late(const struct koine_value *end)
 	char said[APPROVAL_COMMENT_SIZE];
 
 	approval_say_end(end, said, sizeof(said));
-	complain("already decided: %s", said);
-	return EXIT_ERROR_ANSWER;
+	return fail_with(EXIT_ERROR_ANSWER, "already decided: %s", said);
 }
 
 static const char *did(const char *decision)
@@ -256,10 +255,8 @@ static int read_choice(const struct cli *cli, struct approval_choice *choice)
 {
 	const struct approval_options *o = cli->own;
 
-	if (!o->grant && (o->for_ms > 0 || o->uses > 0)) {
-		complain("--for and --uses require --grant");
-		return EX_USAGE;
-	}
+	if (!o->grant && (o->for_ms > 0 || o->uses > 0))
+		return fail_with(EX_USAGE, "--for and --uses require --grant");
 	if (o->grant)
 		choice->grant = strcmp(o->grant, "session") == 0 ? "session" : "all";
 	choice->comment = text_of(o->comment);
@@ -281,16 +278,13 @@ static int ask_why(struct lines *in, struct text *ret)
 {
 	int r;
 
-	if (!isatty(STDIN_FILENO)) {
-		complain("deny requires --comment TEXT");
-		return EX_USAGE;
-	}
+	if (!isatty(STDIN_FILENO))
+		return fail_with(EX_USAGE, "deny requires --comment TEXT");
 	fputs("Why? ", stderr);
 	r = lines_next(in, ret);
 	if (r == 0 && ret->len > 0)
 		return 0;
-	complain("not denied: a comment is required");
-	return EX_USAGE;
+	return fail_with(EX_USAGE, "not denied: a comment is required");
 }
 
 static int cmd_deny(struct cli *cli)
@@ -321,10 +315,8 @@ static int cmd_respond(struct cli *cli)
 	r = args_text(cli, &answer);
 	if (r != 0)
 		return r;
-	if (answer.err != 0) {
-		complain("cannot use this answer: %s", strerror(-answer.err));
-		return EX_DATAERR;
-	}
+	if (answer.err != 0)
+		return fail_with(EX_DATAERR, "cannot use this answer: %s", strerror(-answer.err));
 	choice.comment = buf_text(&answer);
 	return decide(cli, typed, &choice);
 }
@@ -354,8 +346,7 @@ static int cmd_grants(struct cli *cli)
 		return request_run_as(cli, &list, NULL);
 	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
 		return request_run_as(cli, &revoke, cli->args[1]);
-	complain("invalid arguments; use koine grants, or koine grants revoke ID");
-	return EX_USAGE;
+	return fail_with(EX_USAGE, "invalid arguments; use koine grants, or koine grants revoke ID");
 }
 
 /* ---- the table ---- */

@@ -27,8 +27,7 @@ static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 
 	if (realpath(named, folder))
 		return 0;
-	complain("%s: %s", named, strerror(errno));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "%s: %s", named, strerror(errno));
 }
 
 /* ---- the list ---- */
@@ -197,10 +196,8 @@ static int cmd_trust(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	if (!is_sure(cli)) {
-		complain("not confirmed; the project is not trusted");
-		return EXIT_ERROR_ANSWER;
-	}
+	if (!is_sure(cli))
+		return fail_with(EXIT_ERROR_ANSWER, "not confirmed; the project is not trusted");
 	r = send_trust(cli, folder, koine_answer_result(a));
 	if (r == 0 && !cli->options.json)
 		puts("trusted");
@@ -261,8 +258,7 @@ static int find_project(struct cli *cli)
 
 	if (!o->project || !o->project[0] || realpath(o->project, o->path))
 		return 0;
-	complain("--project %s: %s", o->project, strerror(errno));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "--project %s: %s", o->project, strerror(errno));
 }
 
 /* Without --project it applies to the rules of all projects: there are few, and their names

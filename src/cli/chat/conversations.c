@@ -201,10 +201,8 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, int64
 {
 	const struct koine_value *m = koine_value_get(koine_answer_result(a), "messages");
 
-	if (koine_value_kind(m) != KOINE_ARRAY) {
-		complain("the server did not return messages");
-		return EX_PROTOCOL;
-	}
+	if (koine_value_kind(m) != KOINE_ARRAY)
+		return fail_with(EX_PROTOCOL, "the server did not return messages");
 	*ret_n = (int64_t)koine_value_count(m);
 	if (print_if_json(cli, koine_answer_result(a)))
 		return 0;
@@ -316,10 +314,9 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 	if (r != 0)
 		return r;
 	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
-	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND) {
-		complain("this server does not list agents; use koine's own socket");
-		return EXIT_ERROR_ANSWER;
-	}
+	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND)
+		return fail_with(EXIT_ERROR_ANSWER,
+			    "this server does not list agents; use koine's own socket");
 	if (r != 0)
 		return talk_failed(cli->client, "chat.agents", r, a);
 	*ret_answer = TAKE(a);
@@ -333,8 +330,7 @@ int chat_find_agent(struct cli *cli, const char *name)
 
 	if (r != 0 || member_find(member_first(koine_answer_result(a), "agents"), "name", name))
 		return r;
-	complain("agent not found: '%s' (/agents lists the agents)", name);
-	return EXIT_ERROR_ANSWER;
+	return fail_with(EXIT_ERROR_ANSWER, "agent not found: '%s' (/agents lists the agents)", name);
 }
 
 /* What other servers do not tell is left out. */
@@ -471,14 +467,10 @@ static int gather(const struct cli *cli, struct buf *all)
 {
 	int r = args_text(cli, all);
 
-	if (all->err != 0) {
-		complain("cannot use this text: %s", strerror(-all->err));
-		return EX_DATAERR;
-	}
-	if (r == 0 && chat_is_blank(buf_text(all))) {
-		complain("the question is empty");
-		return EX_DATAERR;
-	}
+	if (all->err != 0)
+		return fail_with(EX_DATAERR, "cannot use this text: %s", strerror(-all->err));
+	if (r == 0 && chat_is_blank(buf_text(all)))
+		return fail_with(EX_DATAERR, "the question is empty");
 	return r;
 }
 
@@ -569,18 +561,16 @@ static int check_purge(const struct cli *cli)
 	const struct chat_options *o = cli->own;
 	int64_t number;
 
-	if ((cli->n_args == 1) != o->all) {
-		complain("conversations purge requires --all or NUMBERs (koine conversations "
-			 "--ended lists the numbers)");
-		return EX_USAGE;
-	}
+	if ((cli->n_args == 1) != o->all)
+		return fail_with(EX_USAGE,
+			    "conversations purge requires --all or NUMBERs (koine conversations "
+			    "--ended lists the numbers)");
 	for (int i = 1; i < cli->n_args; i++) {
-		if (!chat_read_count(cli->args[i], &number)) {
-			complain(
+		if (!chat_read_count(cli->args[i], &number))
+			return fail_with(
+				EX_USAGE,
 				"invalid conversation number '%s': see koine conversations --ended",
 				cli->args[i]);
-			return EX_USAGE;
-		}
 	}
 	return 0;
 }
@@ -618,14 +608,10 @@ static int cmd_messages(struct cli *cli)
 		.number = o->number,
 	};
 
-	if (which.number && which.name) {
-		complain("messages takes a NAME or --ended NUMBER, not both");
-		return EX_USAGE;
-	}
-	if (cli->n_args == 1 && o->conversation) {
-		complain("messages takes a NAME or --conversation, not both");
-		return EX_USAGE;
-	}
+	if (which.number && which.name)
+		return fail_with(EX_USAGE, "messages takes a NAME or --ended NUMBER, not both");
+	if (cli->n_args == 1 && o->conversation)
+		return fail_with(EX_USAGE, "messages takes a NAME or --conversation, not both");
 	return chat_print_messages(cli, &which, o->limit ? o->limit : ROWS);
 }
 

@@ -262,11 +262,9 @@ int turn_ask(struct turn *t, struct text content)
 	bool streams = !t->cli->options.json && !options_of(t)->no_stream;
 	int r;
 
-	if (bad < content.len) {
-		complain("the text is not UTF-8: byte %zu is 0x%02x", bad + 1,
-			 (unsigned char)content.data[bad]);
-		return EX_DATAERR;
-	}
+	if (bad < content.len)
+		return fail_with(EX_DATAERR, "the text is not UTF-8: byte %zu is 0x%02x", bad + 1,
+			    (unsigned char)content.data[bad]);
 	t->content = content;
 	make_request_id(t);
 	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);

@@ -368,10 +368,8 @@ static int write_file(char *path, size_t size, const char *name, struct text con
 
 	snprintf(path, size, "%s/koine-%s-XXXXXX", folder ? folder : "/tmp", name);
 	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0) {
-		complain("cannot create %s: %s", path, strerror(errno));
-		return EX_CANTCREAT;
-	}
+	if (fd < 0)
+		return fail_with(EX_CANTCREAT, "cannot create %s: %s", path, strerror(errno));
 	r = file_write_all(fd, content.data, content.len);
 	if (close(fd) != 0 && r == 0)
 		r = -errno;
@@ -389,8 +387,7 @@ static int read_file(const char *path, struct buf *out)
 
 	if (r == 0)
 		return 0;
-	complain("cannot read %s: %s", path, strerror(-r));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "cannot read %s: %s", path, strerror(-r));
 }
 
 /* A plain name is run without a shell; anything else is left to the shell to parse. */
@@ -431,8 +428,7 @@ static int run_editor(const char *editor, const char *path)
 	sigaction(SIGQUIT, &quit, NULL);
 	if (status == 0)
 		return 0;
-	complain("the editor failed; no changes made");
-	return EX_SOFTWARE;
+	return fail_with(EX_SOFTWARE, "the editor failed; no changes made");
 }
 
 /* Editors terminate the last line, even if the content did not. */
@@ -456,8 +452,7 @@ static int send_edited(const struct edited_text *t, const char *path)
 	drop_added_newline(&edited, t->before);
 	if (!text_equal(t->before, buf_text(&edited)))
 		return t->send(t->arg, buf_text(&edited));
-	complain("no changes made");
-	return EX_OK;
+	return fail_with(EX_OK, "no changes made");
 }
 
 int editor_change(const struct edited_text *t)

@@ -238,10 +238,10 @@ void change_print(const struct cli *cli, const char *path, struct text before, s
 
 int change_ask(const struct cli *cli)
 {
-	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO)) {
-		complain("no changes written; use --yes to write them, or --dry-run to show them");
-		return EX_USAGE;
-	}
+	if (cli->options.json || !cli->terminal || !isatty(STDIN_FILENO))
+		return fail_with(
+			EX_USAGE,
+			"no changes written; use --yes to write them, or --dry-run to show them");
 	if (args_confirm("Write these changes?"))
 		return 0;
 	puts("No changes written.");

@@ -215,17 +215,14 @@ static int connect_project(const struct connect_options *o, char folder[PATH_MAX
 	*ret = NULL;
 	if (!o->project)
 		return 0;
-	if (!realpath(o->project, folder) || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode)) {
-		complain("--project %s: %s", o->project,
-			 errno != 0 ? strerror(errno) : "not a folder");
-		return EX_NOINPUT;
-	}
-	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0) {
-		complain(
+	if (!realpath(o->project, folder) || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
+		return fail_with(EX_NOINPUT, "--project %s: %s", o->project,
+			    errno != 0 ? strerror(errno) : "not a folder");
+	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0)
+		return fail_with(
+			EX_USAGE,
 			"--project %s is your home folder; omit --project to apply to all projects",
 			o->project);
-		return EX_USAGE;
-	}
 	*ret = folder;
 	return 0;
 }
@@ -259,9 +256,8 @@ static int need_installed(const struct agent *a)
 		return 0;
 	if (place_path(a->folder, path, base) && access(path, F_OK) == 0)
 		return 0;
-	complain("%s is not installed: %s is not in PATH, and there is no %s", a->title,
-		 a->programs[0], path);
-	return EX_UNAVAILABLE;
+	return fail_with(EX_UNAVAILABLE, "%s is not installed: %s is not in PATH, and there is no %s",
+		    a->title, a->programs[0], path);
 }
 
 /* ---- what is said ---- */
@@ -489,14 +485,11 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 
 	if (!o->http || o->undo)
 		return 0;
-	if (p->project) {
-		complain("--http writes a token and cannot be combined with --project");
-		return EX_USAGE;
-	}
-	if (!p->agent->posts) {
-		complain("%s does not support HTTP hooks", p->agent->title);
-		return EX_USAGE;
-	}
+	if (p->project)
+		return fail_with(EX_USAGE,
+			    "--http writes a token and cannot be combined with --project");
+	if (!p->agent->posts)
+		return fail_with(EX_USAGE, "%s does not support HTTP hooks", p->agent->title);
 	r = door_find(cli, false, door);
 	if (r == 0 && !door->held) {
 		complain("--http: no systemd socket unit reserves koined's port, so another user "

@@ -202,16 +202,12 @@ int plan_make(const struct cli *cli, struct plan *p)
 	for (unsigned i = 0; i < AGENT_FILES_MAX && r == 0 && p->agent->files[i].user; i++) {
 		struct plan_file *f = &p->files[p->n];
 
-		if (p->project && !p->agent->files[i].project) {
-			complain("%s does not document a settings file for projects",
-				 p->agent->title);
-			return EX_USAGE;
-		}
+		if (p->project && !p->agent->files[i].project)
+			return fail_with(EX_USAGE, "%s does not document a settings file for projects",
+				    p->agent->title);
 		f->row = &p->agent->files[i];
-		if (!find_place(p, f->row, path, base)) {
-			complain("HOME must be an absolute path");
-			return EX_USAGE;
-		}
+		if (!find_place(p, f->row, path, base))
+			return fail_with(EX_USAGE, "HOME must be an absolute path");
 		p->n++;
 		buf_init(&f->after, EDIT_FILE_MAX);
 		r = plan_one(p, &w, path, base, f);

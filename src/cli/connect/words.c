@@ -94,24 +94,19 @@ static int check_path(const char *what, const char *path)
 	for (const char *c = path; *c; c++) {
 		if (*c != '\'' && (unsigned char)*c >= ' ' && *c != 127)
 			continue;
-		complain("the path of %s contains a quote or a control character, which agents' "
+		return fail_with(EX_USAGE, "the path of %s contains a quote or a control character, which agents' "
 			 "settings do not support",
 			 what);
-		return EX_USAGE;
 	}
 	return 0;
 }
 
 static int find_program(char path[PATH_MAX])
 {
-	if (!program_of(0, path)) {
-		complain("cannot find the path of koine: /proc is not mounted");
-		return EX_OSERR;
-	}
-	if (!text_is(text_base_name(text_of(path)), "koine")) {
-		complain("the program must be named koine, not %s", path);
-		return EX_USAGE;
-	}
+	if (!program_of(0, path))
+		return fail_with(EX_OSERR, "cannot find the path of koine: /proc is not mounted");
+	if (!text_is(text_base_name(text_of(path)), "koine"))
+		return fail_with(EX_USAGE, "the program must be named koine, not %s", path);
 	return check_path("koine", path);
 }
 
@@ -120,19 +115,16 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 	const char *given = cli->address + strlen("unix:");
 	char folder[PATH_MAX] = "";
 
-	if (strncmp(cli->address, "unix:", 5) != 0) {
-		complain("agents require koined's Unix socket, but the address is %s; use --socket",
-			 cli->address);
-		return EX_USAGE;
-	}
-	if (given[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("cannot determine the absolute path of %s", given);
-		return EX_NOINPUT;
-	}
-	if (strlen(folder) + strlen(given) + 2 > PATH_MAX) {
-		complain("the path of the socket is longer than %d bytes: %s", PATH_MAX - 1, given);
-		return EX_USAGE;
-	}
+	if (strncmp(cli->address, "unix:", 5) != 0)
+		return fail_with(
+			EX_USAGE,
+			"agents require koined's Unix socket, but the address is %s; use --socket",
+			cli->address);
+	if (given[0] != '/' && !getcwd(folder, sizeof(folder)))
+		return fail_with(EX_NOINPUT, "cannot determine the absolute path of %s", given);
+	if (strlen(folder) + strlen(given) + 2 > PATH_MAX)
+		return fail_with(EX_USAGE, "the path of the socket is longer than %d bytes: %s",
+			    PATH_MAX - 1, given);
 	stpcpy(stpcpy(stpcpy(path, folder), folder[0] ? "/" : ""), given);
 	return check_path("the socket", path);
 }

@@ -293,8 +293,7 @@ static int write_file(const char *path, struct text text)
 
 	if (r == 0)
 		return 0;
-	complain("cannot write %s: %s", path, strerror(-r));
-	return EX_CANTCREAT;
+	return fail_with(EX_CANTCREAT, "cannot write %s: %s", path, strerror(-r));
 }
 
 static int print_all(struct text text)
@@ -318,10 +317,8 @@ static int cmd_metrics(struct cli *cli)
 	if (cli->options.json && !o->textfile)
 		return call_print_result(cli, a, NULL, NULL);
 	text = member_string(result, "text");
-	if (!text.data) {
-		complain("the response contains no metrics");
-		return EX_PROTOCOL;
-	}
+	if (!text.data)
+		return fail_with(EX_PROTOCOL, "the response contains no metrics");
 	return o->textfile ? write_file(o->textfile, text) : print_all(text);
 }
 
@@ -354,10 +351,8 @@ static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
 {
 	char folder[PATH_MAX] = "";
 
-	if (file[0] != '/' && !getcwd(folder, sizeof(folder))) {
-		complain("cannot determine the current folder: %s", strerror(errno));
-		return EX_OSERR;
-	}
+	if (file[0] != '/' && !getcwd(folder, sizeof(folder)))
+		return fail_with(EX_OSERR, "cannot determine the current folder: %s", strerror(errno));
 	*ret_fits =
 		snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] ? "/" : "", file) < PATH_MAX;
 	return 0;
@@ -384,10 +379,8 @@ static int cmd_backup(struct cli *cli)
 
 	if (r != 0)
 		return r;
-	if (!fits || cli->args[0][0] == '\0') {
-		complain("invalid path '%s': empty or too long", cli->args[0]);
-		return EX_USAGE;
-	}
+	if (!fits || cli->args[0][0] == '\0')
+		return fail_with(EX_USAGE, "invalid path '%s': empty or too long", cli->args[0]);
 	/* A large store takes a while. */
 	if (cli->options.timeout_ms == 0)
 		cli->options.timeout_ms = HOUR_MS;
@@ -407,8 +400,7 @@ static int become_koined(const char *const *argv)
 	errno = ENOENT;
 	if (koined_find(program))
 		execv(program, (char *const *)argv);
-	complain("cannot run koined: %s", strerror(errno));
-	return EX_UNAVAILABLE;
+	return fail_with(EX_UNAVAILABLE, "cannot run koined: %s", strerror(errno));
 }
 
 static int cmd_adopt(struct cli *cli)
@@ -426,10 +418,8 @@ static int cmd_adopt(struct cli *cli)
 				  : make_absolute(file, path, &fits);
 	if (r != 0)
 		return r;
-	if (!fits) {
-		complain("invalid path '%s': too long", file);
-		return EX_USAGE;
-	}
+	if (!fits)
+		return fail_with(EX_USAGE, "invalid path '%s': too long", file);
 	snprintf(url, sizeof(url), "%s%s", is_database ? "" : "sqlite:", is_database ? file : path);
 	return become_koined(argv);
 }

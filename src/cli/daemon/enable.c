@@ -255,10 +255,8 @@ static int write_path(char path[PATH_MAX])
 
 	buf_init(&text, FILE_MAX);
 	buf_init(&left, FILE_MAX);
-	if (!find_place(path)) {
-		complain("HOME is not set; cannot store the PATH for koined");
-		return EX_CANTCREAT;
-	}
+	if (!find_place(path))
+		return fail_with(EX_CANTCREAT, "HOME is not set; cannot store the PATH for koined");
 	if (look_at_place(path) < 0) {
 		complain("%s was not written by koine and stays unchanged; koined uses the PATH in "
 			 "that file",
@@ -268,10 +266,8 @@ static int write_path(char path[PATH_MAX])
 	if (path_file_text(text_of(value ? value : ""), &text, &left) != 0)
 		return out_of_memory();
 	r = replace(path, buf_text(&text));
-	if (r != 0) {
-		complain("cannot write %s: %s", path, strerror(-r));
-		return EX_CANTCREAT;
-	}
+	if (r != 0)
+		return fail_with(EX_CANTCREAT, "cannot write %s: %s", path, strerror(-r));
 	print_lines(stderr, "koine: omitted from PATH: ", buf_text(&left));
 	return 0;
 }

@@ -172,10 +172,9 @@ static int watch_start(const struct cli *cli, pid_t pid, int out, const char *lo
 
 	if (ready > 0)
 		return 0;
-	if (ready < 0) {
-		complain("koined (pid %d) is not ready yet; see its log %s", (int)pid, log);
-		return EX_TEMPFAIL;
-	}
+	if (ready < 0)
+		return fail_with(EX_TEMPFAIL, "koined (pid %d) is not ready yet; see its log %s",
+			    (int)pid, log);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return say_why(log, from, status);
@@ -185,15 +184,12 @@ static int find_log(char log[PATH_MAX])
 {
 	int r;
 
-	if (!background_log(log)) {
-		complain("the path of koined's log is too long");
-		return EX_CANTCREAT;
-	}
+	if (!background_log(log))
+		return fail_with(EX_CANTCREAT, "the path of koined's log is too long");
 	r = file_make_parents(log, 0700);
 	if (r == 0)
 		return 0;
-	complain("cannot create %s: %s", log, strerror(-r));
-	return EX_CANTCREAT;
+	return fail_with(EX_CANTCREAT, "cannot create %s: %s", log, strerror(-r));
 }
 
 /* Waits for others who are starting it, and keeps them waiting until the descriptor is closed. 0 or an
@@ -227,18 +223,14 @@ static int background_start(const struct cli *cli, int64_t *ret_pid)
 	off_t from;
 	pid_t pid;
 
-	if (!koined_find(program)) {
-		complain("koined not found in koine's folder or in PATH");
-		return EX_UNAVAILABLE;
-	}
+	if (!koined_find(program))
+		return fail_with(EX_UNAVAILABLE, "koined not found in koine's folder or in PATH");
 	r = find_log(log);
 	if (r != 0)
 		return r;
 	from = log_size(log);
-	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0) {
-		complain("cannot start koined: %s", strerror(errno));
-		return EX_OSERR;
-	}
+	if (pipe2(ends, O_CLOEXEC) != 0 || (pid = fork()) < 0)
+		return fail_with(EX_OSERR, "cannot start koined: %s", strerror(errno));
 	if (pid == 0)
 		run_child(program, log, ends[1]);
 	close(ends[1]);
@@ -275,8 +267,9 @@ static int check_own(const struct cli *cli, const char *verb)
 {
 	if (!cli->options.socket && !cli->options.url)
 		return 0;
-	complain("daemon %s controls your own koined; it accepts neither --socket nor --url", verb);
-	return EX_USAGE;
+	return fail_with(EX_USAGE,
+		    "daemon %s controls your own koined; it accepts neither --socket nor --url",
+		    verb);
 }
 
 /* ---- whether one runs ---- */
@@ -405,8 +398,8 @@ static int wait_for_end(struct cli *cli, int process)
 		else if (process < 0 || poll(&p, 1, left) == 1)
 			return 0;
 	}
-	complain("koined is still stopping; --force does not wait for running work");
-	return EX_TEMPFAIL;
+	return fail_with(EX_TEMPFAIL,
+		    "koined is still stopping; --force does not wait for running work");
 }
 
 enum { N_KINDS = 3 };

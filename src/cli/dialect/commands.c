@@ -34,10 +34,8 @@ static int ask_koined(struct places *p)
 	CLEANUP(buf_donep) struct buf out;
 
 	buf_init(&out, SAYS_MAX);
-	if (!koined_find(program)) {
-		complain("koined not found in koine's folder or in PATH");
-		return EX_UNAVAILABLE;
-	}
+	if (!koined_find(program))
+		return fail_with(EX_UNAVAILABLE, "koined not found in koine's folder or in PATH");
 	if (koined_dialects(program, LOOK_MS, &out, &p->doc))
 		return 0;
 	/* It has said what is wrong with the settings. */
@@ -325,12 +323,12 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 	snprintf(value, PATH_MAX, "on");
 	if (!member_flag(d, "in_project"))
 		return 0;
-	if (!task_project_above(".", project)) {
-		complain("%.*s listens in a project folder, but neither this folder nor a parent "
-			 "contains .aiwg",
-			 TEXT_ARGS(member_text(d, "name")));
-		return EX_NOINPUT;
-	}
+	if (!task_project_above(".", project))
+		return fail_with(
+			EX_NOINPUT,
+			"%.*s listens in a project folder, but neither this folder nor a parent "
+			"contains .aiwg",
+			TEXT_ARGS(member_text(d, "name")));
 	n = snprintf(value, PATH_MAX, "unix:%s/%.*s", project, TEXT_ARGS(socket));
 	return n < PATH_MAX ? 0 : EX_DATAERR;
 }
@@ -349,11 +347,11 @@ static int check_free(struct text now, const char *name, const char *value)
 {
 	if (!now.data || value[0] == 'o' || text_is(now, value) || text_is(now, "off"))
 		return 0;
-	complain("%s already listens for %.*s; run koine dialects disable %s first, or serve "
-		 "several "
-		 "projects with koined --project",
-		 name, TEXT_ARGS(now), name);
-	return EX_DATAERR;
+	return fail_with(EX_DATAERR,
+		    "%s already listens for %.*s; run koine dialects disable %s first, or serve "
+		    "several "
+		    "projects with koined --project",
+		    name, TEXT_ARGS(now), name);
 }
 
 static int put(struct change *c, const char *name, const char *value)
@@ -366,10 +364,8 @@ static int put(struct change *c, const char *name, const char *value)
 	r = ini_put(buf_text(&c->now), key_of(name), value, &out, &why);
 	if (r != 0)
 		return target_complain(&c->target, r, &why);
-	if (!text_is(ini_get(buf_text(&out), key_of(name)), value)) {
-		complain("cannot write the setting %s = %s", name, value);
-		return EX_DATAERR;
-	}
+	if (!text_is(ini_get(buf_text(&out), key_of(name)), value))
+		return fail_with(EX_DATAERR, "cannot write the setting %s = %s", name, value);
 	take_over(c, &out);
 	return 0;
 }
@@ -382,12 +378,11 @@ static int enable_one(struct change *c, const char *name)
 
 	if (!d)
 		return EX_USAGE;
-	if (!member_string(d, "original").data) {
-		complain("cannot enable %s: koined always listens for it, and it has only one "
-			 "address",
-			 name);
-		return EX_USAGE;
-	}
+	if (!member_string(d, "original").data)
+		return fail_with(EX_USAGE,
+			    "cannot enable %s: koined always listens for it, and it has only one "
+			    "address",
+			    name);
 	r = value_for(d, value);
 	if (r == 0)
 		r = check_free(ini_get(buf_text(&c->now), key_of(name)), name, value);
@@ -406,10 +401,9 @@ static int disable_one(struct change *c, const char *name)
 	buf_init(&out, EDIT_FILE_MAX);
 	if (!d)
 		return EX_USAGE;
-	if (!member_string(d, "original").data) {
-		complain("cannot disable %s: koine requires it to control koined", name);
-		return EX_USAGE;
-	}
+	if (!member_string(d, "original").data)
+		return fail_with(EX_USAGE, "cannot disable %s: koine requires it to control koined",
+			    name);
 	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
 	if (r != 0)
 		return target_complain(&c->target, r, &why);

@@ -307,15 +307,12 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 
 static int check(const struct cli *cli, const struct event_options *o)
 {
-	if (cli->n_args > 0) {
-		complain("events takes no arguments; to filter by type, use --type '%s'",
-			 cli->args[0]);
-		return EX_USAGE;
-	}
-	if (!o->since && o->limit > PAGE_MAX) {
-		complain("--limit must be at most %d without --since", PAGE_MAX);
-		return EX_USAGE;
-	}
+	if (cli->n_args > 0)
+		return fail_with(EX_USAGE,
+			    "events takes no arguments; to filter by type, use --type '%s'",
+			    cli->args[0]);
+	if (!o->since && o->limit > PAGE_MAX)
+		return fail_with(EX_USAGE, "--limit must be at most %d without --since", PAGE_MAX);
 	return 0;
 }
 

@@ -36,9 +36,8 @@ int args_check(const struct cli *cli)
 
 int args_refuse(const struct cli *cli)
 {
-	complain("%s%s%s %s", cli->command->name, cli->sub ? " " : "",
-		 cli->sub ? cli->sub->name : "", command_of(cli)->wants);
-	return EX_USAGE;
+	return fail_with(EX_USAGE, "%s%s%s %s", cli->command->name, cli->sub ? " " : "",
+		    cli->sub ? cli->sub->name : "", command_of(cli)->wants);
 }
 
 const char *args_take(struct cli *cli)
@@ -56,10 +55,8 @@ static int check_json(const char *what, struct text json, enum koine_kind *ret_k
 
 	if (r < 0)
 		return out_of_memory();
-	if (r > 0) {
-		complain("%s is not JSON: %s", what, error);
-		return EX_DATAERR;
-	}
+	if (r > 0)
+		return fail_with(EX_DATAERR, "%s is not JSON: %s", what, error);
 	*ret_kind = koine_value_kind(koine_doc_root(doc));
 	koine_doc_free(doc);
 	return 0;
@@ -72,10 +69,8 @@ static int whole(const char *what, struct text json, bool is_any, char **ret_par
 
 	if (r != 0)
 		return r;
-	if (!is_any && kind != KOINE_OBJECT && kind != KOINE_ARRAY) {
-		complain("%s must be an object or an array", what);
-		return EX_DATAERR;
-	}
+	if (!is_any && kind != KOINE_OBJECT && kind != KOINE_ARRAY)
+		return fail_with(EX_DATAERR, "%s must be an object or an array", what);
 	*ret_params = strndup(json.data, json.len);
 	return *ret_params ? 0 : out_of_memory();
 }
@@ -86,8 +81,7 @@ int args_stdin(struct buf *all)
 
 	if (r == 0 || r == all->err)
 		return 0;
-	complain("cannot read stdin: %s", strerror(-r));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "cannot read stdin: %s", strerror(-r));
 }
 
 bool args_confirm(const char *question)
@@ -129,10 +123,8 @@ static int from_stdin(bool is_any, char **ret_params)
 	r = args_stdin(&all);
 	if (r != 0)
 		return r;
-	if (all.err != 0) {
-		complain("cannot read stdin: %s", strerror(-all.err));
-		return EX_DATAERR;
-	}
+	if (all.err != 0)
+		return fail_with(EX_DATAERR, "cannot read stdin: %s", strerror(-all.err));
 	return whole("stdin", buf_text(&all), is_any, ret_params);
 }
 
@@ -145,10 +137,9 @@ static int add_pair(struct koine_json *j, const char *arg)
 	enum koine_kind kind;
 	int r;
 
-	if (key_len == 0) {
-		complain("invalid parameter '%s': expected key=value or key:=JSON", arg);
-		return EX_USAGE;
-	}
+	if (key_len == 0)
+		return fail_with(EX_USAGE, "invalid parameter '%s': expected key=value or key:=JSON",
+			    arg);
 	key = strndup(arg, key_len);
 	if (!key)
 		return out_of_memory();
@@ -204,6 +195,5 @@ int args_folder(const struct cli *cli, const char *option, const char *given, ch
 		return 0;
 	if (realpath(given ? given : ".", path))
 		return 0;
-	complain("%s %s: %s", option, given ? given : ".", strerror(errno));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "%s %s: %s", option, given ? given : ".", strerror(errno));
 }

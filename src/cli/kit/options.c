@@ -195,17 +195,13 @@ static int take_option(struct cli *cli, int argc, char **argv, int *at)
 
 	if (!o)
 		return unknown_option(cli, arg, strcspn(arg, "="));
-	if (!o->value && value) {
-		complain("option %s takes no value", o->name);
-		return EX_USAGE;
-	}
+	if (!o->value && value)
+		return fail_with(EX_USAGE, "option %s takes no value", o->name);
 	if (!value)
 		value = o->implied;
 	if (o->value && !value) {
-		if (*at + 1 >= argc) {
-			complain("option %s requires %s", o->name, o->value);
-			return EX_USAGE;
-		}
+		if (*at + 1 >= argc)
+			return fail_with(EX_USAGE, "option %s requires %s", o->name, o->value);
 		value = argv[++*at];
 	}
 	if (option_take(cli, o, into, value))
@@ -317,8 +313,7 @@ static int read_server_uid(struct cli_options *o)
 	o->server_uid = KOINE_OURSELVES;
 	if (!env || set_uid(NULL, &o->server_uid, env))
 		return 0;
-	complain("KOINE_SERVER_UID must be a number, not '%s'", env);
-	return EX_USAGE;
+	return fail_with(EX_USAGE, "KOINE_SERVER_UID must be a number, not '%s'", env);
 }
 
 int options_begin(struct cli *cli, int n_words)

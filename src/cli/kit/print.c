@@ -14,16 +14,12 @@ enum { COMPLAINT_MAX = 4096 };
 const char style_bold[] = "\033[1m";
 const char style_faint[] = "\033[2m";
 
-void complain(const char *format, ...)
+static void complain_of(const char *format, va_list args)
 {
 	char sentence[COMPLAINT_MAX];
 	struct text all = {.data = sentence};
-	va_list args;
-	int n;
+	int n = vsnprintf(sentence, sizeof(sentence), format, args);
 
-	va_start(args, format);
-	n = vsnprintf(sentence, sizeof(sentence), format, args);
-	va_end(args);
 	all.len = n < 0 ? 0 : (size_t)n < sizeof(sentence) ? (size_t)n : sizeof(sentence) - 1;
 	fputs("koine: ", stderr);
 	/* It may quote names that others have chosen. */
@@ -31,10 +27,28 @@ void complain(const char *format, ...)
 	fputs(n >= (int)sizeof(sentence) ? "…\n" : "\n", stderr);
 }
 
+void complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	complain_of(format, args);
+	va_end(args);
+}
+
+int fail_with(int code, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	complain_of(format, args);
+	va_end(args);
+	return code;
+}
+
 int out_of_memory(void)
 {
-	complain("out of memory");
-	return EX_SOFTWARE;
+	return fail_with(EX_SOFTWARE, "out of memory");
 }
 
 /* ASCII controls and DEL, and the second set, which UTF-8 encodes as C2 80 … C2 9F: terminals

@@ -10,6 +10,7 @@
 void complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Complains, and returns the exit code. */
+int fail_with(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 int out_of_memory(void);
 
 /* Text from elsewhere: anything that could steer a terminal is shown as \xNN. */

@@ -478,10 +478,8 @@ static int read_client(struct pipe *p)
 	size_t before = p->from_client.len;
 	int r = read_some(STDIN_FILENO, &p->from_client);
 
-	if (r == -EMSGSIZE) {
-		complain("a message is longer than %d bytes", LINE_MAX_BYTES);
-		return EX_DATAERR;
-	}
+	if (r == -EMSGSIZE)
+		return fail_with(EX_DATAERR, "a message is longer than %d bytes", LINE_MAX_BYTES);
 	if (r < 0) {
 		p->ended = true;
 		p->end_ms = clock_steady_ms() + LAST_MS;
@@ -638,10 +636,10 @@ static int check_tools(const char *tools)
 	while (tools && text_next(&rest, ',', &one)) {
 		if (text_among(one, "memory|tasks|human|permission"))
 			continue;
-		complain("invalid --tools '%.*s': use memory, tasks, "
-			 "human or permission",
-			 TEXT_ARGS(one));
-		return EX_USAGE;
+		return fail_with(EX_USAGE,
+			    "invalid --tools '%.*s': use memory, tasks, "
+			    "human or permission",
+			    TEXT_ARGS(one));
 	}
 	return 0;
 }
@@ -666,10 +664,8 @@ static int fill_opening(const struct mcp_options *o, struct koine_json *j, bool 
 	char folder[PATH_MAX];
 	int r = project_of_word(o->project, name);
 
-	if (r != 0) {
-		complain("--project %s: %s", o->project, strerror(-r));
-		return EX_NOINPUT;
-	}
+	if (r != 0)
+		return fail_with(EX_NOINPUT, "--project %s: %s", o->project, strerror(-r));
 	params_add(j, "project", name);
 	if (with_folder)
 		params_add(j, "folder", getcwd(folder, sizeof(folder)));
@@ -697,11 +693,10 @@ static int cmd_mcp(struct cli *cli)
 	p.plain_opening = params_end(plain);
 	if (!p.opening || !p.plain_opening)
 		return out_of_memory();
-	if (talk_is_http(cli)) {
-		complain("koine mcp requires a socket; an MCP client can connect to %s directly",
-			 cli->address);
-		return EX_USAGE;
-	}
+	if (talk_is_http(cli))
+		return fail_with(EX_USAGE,
+			    "koine mcp requires a socket; an MCP client can connect to %s directly",
+			    cli->address);
 	cli->options.framing = "line";
 	signal(SIGPIPE, SIG_IGN);
 	return pipe_run(&p);

@@ -70,10 +70,8 @@ static int name_project(struct memory_options *o)
 	static char name[PROJECT_NAME_MAX + 1];
 	int r = o->project ? project_of_word(o->project, name) : 0;
 
-	if (r != 0) {
-		complain("--project %s: %s", o->project, strerror(-r));
-		return EX_NOINPUT;
-	}
+	if (r != 0)
+		return fail_with(EX_NOINPUT, "--project %s: %s", o->project, strerror(-r));
 	if (o->project)
 		o->project = name;
 	return 0;
@@ -109,18 +107,17 @@ static int memory_find_server(struct cli *cli)
 	if (r != 0)
 		return r;
 	/* ash would ignore them, and tell more than was asked for. */
-	if (ash && own_option(o)) {
-		complain("%s requires koine's own socket, but %s is the socket of ash; set "
-			 "--socket or KOINE_SOCKET",
-			 own_option(o), ash);
-		return EX_USAGE;
-	}
-	if (ash && needs_koine(cli)) {
-		complain("memory %s requires koine's own socket, but %s is the socket of ash; set "
-			 "--socket or KOINE_SOCKET",
-			 cli->sub->name, ash);
-		return EX_USAGE;
-	}
+	if (ash && own_option(o))
+		return fail_with(EX_USAGE,
+			    "%s requires koine's own socket, but %s is the socket of ash; set "
+			    "--socket or KOINE_SOCKET",
+			    own_option(o), ash);
+	if (ash && needs_koine(cli))
+		return fail_with(
+			EX_USAGE,
+			"memory %s requires koine's own socket, but %s is the socket of ash; set "
+			"--socket or KOINE_SOCKET",
+			cli->sub->name, ash);
 	if (ash) {
 		serves_ash = true;
 		snprintf(cli->address, sizeof(cli->address), "unix:%s", ash);
@@ -273,8 +270,7 @@ static int need_text(const struct cli *cli, struct buf *all)
 	buf_add_char(all, '\0');
 	if (r != 0 || all->err == 0)
 		return r;
-	complain("cannot use this text: %s", strerror(-all->err));
-	return EX_DATAERR;
+	return fail_with(EX_DATAERR, "cannot use this text: %s", strerror(-all->err));
 }
 
 /* The order of ash's own client. */
@@ -351,9 +347,8 @@ int memory_check_id(const struct cli *cli, struct text id)
 {
 	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
 		return 0;
-	complain("memory id '%.*s' is too short: enter at least %d characters", TEXT_ARGS(id),
-		 ID_CHARS_MIN);
-	return EX_USAGE;
+	return fail_with(EX_USAGE, "memory id '%.*s' is too short: enter at least %d characters",
+		    TEXT_ARGS(id), ID_CHARS_MIN);
 }
 
 static int cmd_add(struct cli *cli)

@@ -237,8 +237,7 @@ struct target {
 
 static int cannot_write(const char *path)
 {
-	complain("cannot write %s: %s", path, strerror(errno));
-	return EX_CANTCREAT;
+	return fail_with(EX_CANTCREAT, "cannot write %s: %s", path, strerror(errno));
 }
 
 /* Anything but a regular file (/dev/null, a pipe) must not be replaced by one. */
@@ -305,10 +304,8 @@ static int write_page(struct exporter *e, const struct koine_value *page)
 	const struct koine_value *entry = koine_value_first(entries);
 	struct text cursor = member_text(page, "cursor");
 
-	if (koine_value_kind(entries) != KOINE_ARRAY || cursor.len >= sizeof(e->cursor)) {
-		complain("the response is not a page of memories");
-		return EX_PROTOCOL;
-	}
+	if (koine_value_kind(entries) != KOINE_ARRAY || cursor.len >= sizeof(e->cursor))
+		return fail_with(EX_PROTOCOL, "the response is not a page of memories");
 	e->ended = !entry || !cursor.data;
 	if (cursor.data)
 		member_copy(page, "cursor", e->cursor, sizeof(e->cursor));
@@ -455,11 +452,9 @@ static int read_line(struct importer *m, struct text *ret_line)
 		m->read += (int64_t)ret_line->len + 1;
 		return 0;
 	}
-	if (r == -EMSGSIZE) {
-		complain("%s:%lld: the line is longer than %d bytes", m->name, m->line,
-			 LINE_MAX_BYTES);
-		return EX_DATAERR;
-	}
+	if (r == -EMSGSIZE)
+		return fail_with(EX_DATAERR, "%s:%lld: the line is longer than %d bytes", m->name,
+			    m->line, LINE_MAX_BYTES);
 	complain("cannot read %s: %s", m->name, strerror(-r));
 	return r == -ENOMEM ? EX_SOFTWARE : EX_NOINPUT;
 }
@@ -486,9 +481,9 @@ static int check_line(const struct importer *m, struct text t)
 		return out_of_memory();
 	if (r == 0 && kind == KOINE_OBJECT)
 		return 0;
-	complain("%s:%lld: %s%s", m->name, m->line,
-		 r == 0 ? "the line must be a JSON object" : "invalid JSON: ", r == 0 ? "" : error);
-	return EX_DATAERR;
+	return fail_with(
+		EX_DATAERR, "%s:%lld: %s%s", m->name, m->line,
+		r == 0 ? "the line must be a JSON object" : "invalid JSON: ", r == 0 ? "" : error);
 }
 
 /* "entry N" in the refusal says which one it was; -1 if it does not. */
@@ -604,10 +599,9 @@ static int open_file(struct importer *m, const char *path)
 
 	m->name = is_stdin ? "stdin" : path;
 	m->in.fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-	if (m->in.fd < 0 || fstat(m->in.fd, &st) != 0 || S_ISDIR(st.st_mode)) {
-		complain("cannot read %s: %s", path, strerror(m->in.fd >= 0 ? EISDIR : errno));
-		return EX_NOINPUT;
-	}
+	if (m->in.fd < 0 || fstat(m->in.fd, &st) != 0 || S_ISDIR(st.st_mode))
+		return fail_with(EX_NOINPUT, "cannot read %s: %s", path,
+			    strerror(m->in.fd >= 0 ? EISDIR : errno));
 	progress_init(&m->progress, S_ISREG(st.st_mode) ? st.st_size : 0);
 	return 0;
 }

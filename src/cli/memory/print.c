@@ -216,16 +216,14 @@ enum {
 
 int memory_refuse_answer(void)
 {
-	complain("the response is not a valid memory");
-	return EX_PROTOCOL;
+	return fail_with(EX_PROTOCOL, "the response is not a valid memory");
 }
 
 static int need_array(const struct koine_value *v)
 {
 	if (koine_value_kind(v) == KOINE_ARRAY)
 		return 0;
-	complain("the response is not a valid list of memories");
-	return EX_PROTOCOL;
+	return fail_with(EX_PROTOCOL, "the response is not a valid list of memories");
 }
 
 bool memory_print_cut(FILE *out, struct text text, unsigned most, unsigned pad)
@@ -475,6 +473,5 @@ int memory_print_stats(const struct cli *cli, const struct koine_value *stats)
 {
 	if (koine_value_kind(stats) == KOINE_OBJECT)
 		return list_print_counts(stats, NULL);
-	complain("the response contains no statistics");
-	return EX_PROTOCOL;
+	return fail_with(EX_PROTOCOL, "the response contains no statistics");
 }

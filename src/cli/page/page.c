@@ -240,11 +240,10 @@ static int open_page(struct cli *cli, const struct page_options *o)
 	char base[LINK_MAX_BYTES];
 	int r;
 
-	if (o->link && !read_base(o->link, base)) {
-		complain("--link requires https://HOST, https://HOST:PORT or, for ssh -L, "
-			 "http://127.0.0.1:PORT");
-		return EX_USAGE;
-	}
+	if (o->link && !read_base(o->link, base))
+		return fail_with(EX_USAGE,
+			    "--link requires https://HOST, https://HOST:PORT or, for ssh -L, "
+			    "http://127.0.0.1:PORT");
 	r = call_plain(cli, "page.open", NULL, &a);
 	if (r != 0 || cli->options.json)
 		return r != 0 ? r : call_print_result(cli, a, NULL, NULL);

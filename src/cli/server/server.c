@@ -323,10 +323,8 @@ static int show(struct cli *cli, const struct koine_value *doc)
 	const struct koine_value *methods = koine_value_get(doc, "methods");
 	const struct koine_value *method = NULL;
 
-	if (koine_value_kind(methods) != KOINE_ARRAY) {
-		complain("rpc.discover did not return an OpenRPC document");
-		return EX_PROTOCOL;
-	}
+	if (koine_value_kind(methods) != KOINE_ARRAY)
+		return fail_with(EX_PROTOCOL, "rpc.discover did not return an OpenRPC document");
 	if (cli->n_args == 1) {
 		method = find_method(methods, cli->args[0]);
 		if (!method)

@@ -189,10 +189,8 @@ static int cmd_rename(struct cli *cli)
 
 	buf_init(&title, TITLE_MAX);
 	args_join(cli, &title);
-	if (title.err != 0) {
-		complain("the title is longer than %d bytes", TITLE_MAX);
-		return EX_DATAERR;
-	}
+	if (title.err != 0)
+		return fail_with(EX_DATAERR, "the title is longer than %d bytes", TITLE_MAX);
 	j = request_begin(cli, id);
 	params_add_text(j, "title", buf_text(&title));
 	return request_finish(cli, j, id);

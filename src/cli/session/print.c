@@ -283,11 +283,10 @@ static int print_tree(const struct cli *cli, const struct koine_value *sessions,
 		return 0;
 	}
 	at = find(t, wanted);
-	if (at < 0) {
-		complain("session '%.*s' not found among the last %d sessions", TEXT_ARGS(wanted),
-			 SESSIONS_MAX);
-		return EXIT_ERROR_ANSWER;
-	}
+	if (at < 0)
+		return fail_with(EXIT_ERROR_ANSWER,
+			    "session '%.*s' not found among the last %d sessions",
+			    TEXT_ARGS(wanted), SESSIONS_MAX);
 	print_root(t, root_of(t, at));
 	return 0;
 }

@@ -24,8 +24,8 @@ static int task_find_project(struct cli *cli)
 	}
 	if (given[0] == '\0' || realpath(given, o->project_path))
 		return 0;
-	complain("%s %s: %s", o->project ? "--project" : "KOINE_PROJECT", given, strerror(errno));
-	return EX_NOINPUT;
+	return fail_with(EX_NOINPUT, "%s %s: %s", o->project ? "--project" : "KOINE_PROJECT", given,
+		    strerror(errno));
 }
 
 /* Adds the project. */
@@ -384,10 +384,8 @@ static int change(struct cli *cli, const struct request *one, const char *method
 {
 	const struct task_options *o = cli->own;
 
-	if (cli->n_args > 0 && o->group) {
-		complain("task %s takes a group or IDs, not both", cli->sub->name);
-		return EX_USAGE;
-	}
+	if (cli->n_args > 0 && o->group)
+		return fail_with(EX_USAGE, "task %s takes a group or IDs, not both", cli->sub->name);
 	return cli->n_args > 0 ? request_run_each(cli, one) : pause_all(cli, method, did);
 }
 
@@ -411,10 +409,9 @@ static int cmd_parallel(struct cli *cli)
 	long n = strtol(cli->args[0], &end, 10);
 	int r;
 
-	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX) {
-		complain("invalid number of tasks '%.60s': expected a whole number", cli->args[0]);
-		return EX_USAGE;
-	}
+	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX)
+		return fail_with(EX_USAGE, "invalid number of tasks '%.60s': expected a whole number",
+			    cli->args[0]);
 	j = params_new();
 	params_add_int(j, "parallel", n);
 	params_add(j, "group", o->group);

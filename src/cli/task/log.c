@@ -265,8 +265,7 @@ static int gather(const struct cli *cli, struct buf *all)
 
 	if (r != 0 || all->err == 0)
 		return r;
-	complain("the prompt is longer than %d bytes", PROMPT_MAX);
-	return EX_DATAERR;
+	return fail_with(EX_DATAERR, "the prompt is longer than %d bytes", PROMPT_MAX);
 }
 
 /* With a project and no folder it runs in the project's folder. */
@@ -307,12 +306,11 @@ static int add_variable(struct koine_json *j, const char *given)
 	if (!name)
 		return out_of_memory();
 	value = value ? value + 1 : getenv(name);
-	if (!value || name[0] == '\0') {
-		complain(name[0] ? "--env %s: your environment has no such variable"
-				 : "--env requires NAME or NAME=VALUE, not '%s'",
-			 given);
-		return EX_USAGE;
-	}
+	if (!value || name[0] == '\0')
+		return fail_with(EX_USAGE,
+			    name[0] ? "--env %s: your environment has no such variable"
+				    : "--env requires NAME or NAME=VALUE, not '%s'",
+			    given);
 	koine_json_key(j, name);
 	koine_json_string(j, value);
 	return 0;
@@ -353,10 +351,8 @@ static int send_prompt(struct cli *cli, const struct buf *prompt, struct koine_a
 /* A word that would arrive as another one must not be run. */
 static int add_word(struct koine_json *j, const char *word)
 {
-	if (!utf8_is_valid(word, strlen(word))) {
-		complain("'%s' is not UTF-8", word);
-		return EX_DATAERR;
-	}
+	if (!utf8_is_valid(word, strlen(word)))
+		return fail_with(EX_DATAERR, "'%s' is not UTF-8", word);
 	koine_json_string(j, word);
 	return 0;
 }
@@ -499,8 +495,8 @@ static int check_waits(const struct koine_value *task)
 
 	if (text_is(state, "queued"))
 		return 0;
-	complain("the task is %.*s; only queued tasks can be changed", TEXT_ARGS(state));
-	return EXIT_ERROR_ANSWER;
+	return fail_with(EXIT_ERROR_ANSWER, "the task is %.*s; only queued tasks can be changed",
+		    TEXT_ARGS(state));
 }
 
 static int edit_prompt(struct cli *cli)

@@ -236,10 +236,9 @@ int cmd_task_watch(struct cli *cli)
 	};
 	int r;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		complain("task watch requires a terminal; use koine task list instead");
-		return EX_USAGE;
-	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return fail_with(EX_USAGE,
+			    "task watch requires a terminal; use koine task list instead");
 	for (int i = 0; i < N_PARTS; i++)
 		w.parts[i].watch = &w;
 	r = live_run(&w.live);

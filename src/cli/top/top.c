@@ -429,10 +429,8 @@ static int cmd_top(struct cli *cli)
 	};
 	int r;
 
-	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)) {
-		complain("top requires a terminal; use koine status instead");
-		return EX_USAGE;
-	}
+	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
+		return fail_with(EX_USAGE, "top requires a terminal; use koine status instead");
 	for (int i = 0; i < N_TOP_PARTS; i++)
 		t.answers[i].top = &t;
 	inbox_init(&t.inbox, &t.live, NULL);
