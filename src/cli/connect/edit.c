@@ -65,6 +65,20 @@ int edit_splice(struct text file, const struct splice *splices, unsigned n, stru
 	return out->err;
 }
 
+int edit_refuse(unsigned line, const struct text *keys, unsigned n, const char *words,
+		struct why *why)
+{
+	CLEANUP(buf_donep) struct buf name;
+
+	buf_init(&name, 1024);
+	for (unsigned i = 0; i < n; i++)
+		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(keys[i]));
+	if (n == 0)
+		buf_add_str(&name, "the file");
+	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", line, TEXT_ARGS(buf_text(&name)),
+		      words);
+}
+
 /* ---- all that belongs to a file ---- */
 
 /* Changes the text in `out`, until there is nothing left to change. */
@@ -94,19 +108,17 @@ static int change_all(struct edit_step c, edit_fn step, struct text file, const 
 	buf_clear(out);
 	r = edit_copy(file, out);
 	for (unsigned i = 0; i < n && r == 0; i++) {
-		struct koine_doc *doc = NULL;
+		CLEANUP(doc_freep) struct koine_doc *doc = NULL;
 
 		if (step == c.by->take && edits[i].stays)
 			continue;
 		c.e = &edits[i];
 		c.taken = false;
 		r = koine_doc_parse(c.e->value, strlen(c.e->value), &doc, NULL, 0);
-		if (r > 0)
-			r = refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
 		c.value = koine_doc_root(doc);
-		if (r == 0)
-			r = change(&c, step, out, why);
-		koine_doc_free(doc);
+		if (r > 0)
+			return refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
+		r = r ?: change(&c, step, out, why);
 	}
 	return r;
 }

@@ -98,6 +98,10 @@ bool edit_lacks_newline(struct text file);
 /* Whether there is nothing, a byte order mark apart. */
 bool edit_is_empty(struct text file);
 
+/* Refuses with "line 3: mcpServers.koine " and the words. */
+int edit_refuse(unsigned line, const struct text *keys, unsigned n, const char *words,
+		struct why *why);
+
 /* The keys of its path; returns how many there are. */
 unsigned edit_keys(const struct edit *e, struct text keys[EDIT_PATH_MAX]);
 

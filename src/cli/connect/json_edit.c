@@ -8,20 +8,12 @@
 
 /* ---- the place ---- */
 
-/* "line 3: mcpServers.koine " and the words. */
 static int json_place_refuse(const struct json_file *f, const struct json_place *p,
 			     const char *words, struct why *why)
 {
-	CLEANUP(buf_donep) struct buf name;
 	unsigned line = edit_line(f->text, json_file_span(f, p->at).start);
 
-	buf_init(&name, 1024);
-	for (unsigned i = 0; i < p->depth; i++)
-		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(p->keys[i]));
-	if (p->depth == 0)
-		buf_add_str(&name, "the file");
-	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", line, TEXT_ARGS(buf_text(&name)),
-		      words);
+	return edit_refuse(line, p->keys, p->depth, words, why);
 }
 
 /* Refuses a path that leads through something else than objects, or to something else than an
@@ -197,13 +189,10 @@ static int begin_file(struct text file, struct buf *out)
 
 static int json_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
-	struct json_file f;
+	CLEANUP(json_file_close) struct json_file f;
 	int r = json_file_open(&f, file, c->by->comments, why);
 
-	if (r == 0)
-		r = f.root ? put_into(&f, c, out, why) : begin_file(file, out);
-	json_file_close(&f);
-	return r;
+	return r ?: (f.root ? put_into(&f, c, out, why) : begin_file(file, out));
 }
 
 /* ---- taking out ---- */
@@ -395,16 +384,12 @@ static int take_from(const struct json_file *f, struct edit_step *c, struct buf 
 
 static int json_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
-	struct json_file old;
-	struct json_file f;
+	CLEANUP(json_file_close) struct json_file old;
+	CLEANUP(json_file_close) struct json_file f;
 	int r = json_file_open(&f, file, c->by->comments, why);
 
 	c->old = json_file_open(&old, c->before, c->by->comments, NULL) == 0 ? &old : NULL;
-	if (r == 0)
-		r = f.root ? take_from(&f, c, out, why) : edit_copy(file, out);
-	json_file_close(&old);
-	json_file_close(&f);
-	return r;
+	return r ?: (f.root ? take_from(&f, c, out, why) : edit_copy(file, out));
 }
 
 const struct editor json_editor = {.put = json_put, .take = json_take};

@@ -264,16 +264,15 @@ static void walk(const struct walk *w, const struct koine_value *v)
 
 static void each_json(struct text text, const struct walk *w)
 {
-	struct json_file f;
+	CLEANUP(json_file_close) struct json_file f;
 
 	if (json_file_open(&f, text, true, NULL) == 0)
 		walk(w, f.root);
-	json_file_close(&f);
 }
 
 static void each_toml(struct text text, const struct walk *w)
 {
-	struct toml_file f;
+	CLEANUP(toml_file_close) struct toml_file f;
 	int r = toml_file_open(&f, text, NULL);
 
 	for (size_t i = 0; r == 0 && i < f.n_items; i++) {
@@ -287,7 +286,6 @@ static void each_toml(struct text text, const struct walk *w)
 		if (ours_is_program(value))
 			w->fn(w->arg, value);
 	}
-	toml_file_close(&f);
 }
 
 void program_each(const struct editor *by, struct text text,

@@ -23,13 +23,7 @@ struct table {
 static int refuse_place(const struct toml_item *item, const struct table *t, const char *words,
 			struct why *why)
 {
-	CLEANUP(buf_donep) struct buf name;
-
-	buf_init(&name, 1024);
-	for (unsigned i = 0; i < t->path.n; i++)
-		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(t->path.keys[i]));
-	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", item->line,
-		      TEXT_ARGS(buf_text(&name)), words);
+	return edit_refuse(item->line, t->path.keys, t->path.n, words, why);
 }
 
 /* ---- finding it ---- */
@@ -140,7 +134,6 @@ static int append_table(const struct toml_file *f, const struct table *t,
 			const struct koine_value *value, struct buf *out)
 {
 	struct text newline = edit_newline(f->text);
-	const struct koine_value *part;
 
 	buf_add(out, f->text.data, f->text.len);
 	if (edit_lacks_newline(f->text))
@@ -154,7 +147,7 @@ static int append_table(const struct toml_file *f, const struct table *t,
 	}
 	buf_add_char(out, ']');
 	buf_add(out, newline.data, newline.len);
-	for (part = koine_value_first(value); part; part = koine_value_next(part))
+	for (EACH(part, koine_value_first(value)))
 		write_pair(part, newline, out);
 	return out->err;
 }
@@ -244,7 +237,7 @@ static bool list_as_json(struct text list, struct koine_doc **ret_doc)
 static int value_of(const struct toml_item *item, const struct koine_value *part,
 		    struct koine_doc **joined, struct text *ret_value)
 {
-	struct koine_doc *is = NULL;
+	CLEANUP(doc_freep) struct koine_doc *is = NULL;
 	int r = 0;
 
 	koine_doc_free(*joined);
@@ -257,7 +250,6 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 		else if (*joined)
 			ret_value->data = koine_value_raw(koine_doc_root(*joined), &ret_value->len);
 	}
-	koine_doc_free(is);
 	return r;
 }
 
@@ -265,48 +257,40 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
 		struct buf *out, struct why *why)
 {
-	const struct koine_value *part = koine_value_first(value);
+	CLEANUP(doc_freep) struct koine_doc *joined = NULL;
 	const struct toml_item *item = NULL;
-	struct koine_doc *joined = NULL;
 	struct splice s;
-	int r = 0;
 
-	for (; part; part = koine_value_next(part)) {
-		r = find_key(f, t, text_of_key(part), &item, why);
-		if (r == 0)
-			r = value_of(item, part, &joined, &s.added);
-		if (r != 0 || !item || !text_equal(item->value, s.added))
-			break;
-	}
-	if (r == 0 && !part) {
-		r = edit_copy(f->text, out);
-	} else if (r == 0 && !item) {
-		r = add_key(f, t, part, out);
-	} else if (r == 0) {
+	for (EACH(part, koine_value_first(value))) {
+		int r = find_key(f, t, text_of_key(part), &item, why)
+				?: value_of(item, part, &joined, &s.added);
+
+		if (r != 0)
+			return r;
+		if (!item)
+			return add_key(f, t, part, out);
+		if (text_equal(item->value, s.added))
+			continue;
 		s.at = (size_t)(item->value.data - f->text.data);
 		s.removed = item->value.len;
-		r = edit_splice(f->text, &s, 1, out);
+		return edit_splice(f->text, &s, 1, out);
 	}
-	koine_doc_free(joined);
-	return r;
+	return edit_copy(f->text, out);
 }
 
 static int toml_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
-	struct toml_file f;
+	CLEANUP(toml_file_close) struct toml_file f;
 	struct table t = {.header = NULL};
-	int r = toml_file_open(&f, file, why);
+	int r = toml_file_open(&f, file, why) ?: find(&f, c->e, &t, why);
 
-	if (r == 0)
-		r = find(&f, c->e, &t, why);
-	if (r == 0 && !t.header)
-		r = append_table(&f, &t, c->value, out);
-	else if (r == 0 && !c->e->ours && !is_ours(&t))
-		r = refuse_place(t.header, &t, "already has a different value", why);
-	else if (r == 0)
-		r = mend(&f, &t, c->value, out, why);
-	toml_file_close(&f);
-	return r;
+	if (r != 0)
+		return r;
+	if (!t.header)
+		return append_table(&f, &t, c->value, out);
+	if (!c->e->ours && !is_ours(&t))
+		return refuse_place(t.header, &t, "already has a different value", why);
+	return mend(&f, &t, c->value, out, why);
 }
 
 /* ---- taking out ---- */
@@ -391,7 +375,7 @@ static int take_from(const struct toml_file *f, const struct edit_step *c, struc
 	struct table t = {.header = NULL};
 	struct table then = {.header = NULL};
 	CLEANUP(buf_donep) struct buf was;
-	struct toml_file old;
+	CLEANUP(toml_file_close) struct toml_file old = {.n_items = 0};
 	int r = find(f, c->e, &t, why);
 
 	buf_init(&was, EDIT_FILE_MAX);
@@ -402,21 +386,14 @@ static int take_from(const struct toml_file *f, const struct edit_step *c, struc
 	if (toml_file_open(&old, c->before, NULL) == 0 && find(&old, c->e, &then, NULL) == 0 &&
 	    then.header)
 		r = whole_table(&old, &then, &was);
-	if (r == 0)
-		r = cut(f, &t, c->before, buf_text(&was), out);
-	toml_file_close(&old);
-	return r;
+	return r ?: cut(f, &t, c->before, buf_text(&was), out);
 }
 
 static int toml_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
 {
-	struct toml_file f;
-	int r = toml_file_open(&f, file, why);
+	CLEANUP(toml_file_close) struct toml_file f;
 
-	if (r == 0)
-		r = take_from(&f, c, out, why);
-	toml_file_close(&f);
-	return r;
+	return toml_file_open(&f, file, why) ?: take_from(&f, c, out, why);
 }
 
 const struct editor toml_editor = {.put = toml_put, .take = toml_take};

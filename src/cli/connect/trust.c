@@ -95,7 +95,7 @@ static int find_in(const struct koine_value *groups, struct text event, struct t
 static int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
 		      struct why *why)
 {
-	struct json_file f;
+	CLEANUP(json_file_close) struct json_file f;
 	int r = json_file_open(&f, hooks, false, why);
 
 	t->n = 0;
@@ -106,7 +106,6 @@ static int trust_find(struct text hooks, const struct edit *edits, unsigned n, s
 
 		r = find_in(groups, event, t, why);
 	}
-	json_file_close(&f);
 	return r;
 }
 
@@ -249,17 +248,15 @@ static struct text trust_written(struct text settings, const char *path, const c
 	struct edit e = {.path = path, .key = key};
 	struct toml_path p = {.n = 0};
 	struct text found = {0};
-	struct toml_file f;
+	CLEANUP(toml_file_close) struct toml_file f;
+	int r = toml_file_open(&f, settings, NULL);
 
 	p.n = edit_keys(&e, p.keys);
 	p.keys[p.n++] = TEXT("trusted_hash");
-	if (toml_file_open(&f, settings, NULL) == 0) {
-		for (size_t i = 0; i < f.n_items; i++) {
-			if (f.items[i].kind == TOML_KEY && toml_path_equal(&f.items[i].path, &p))
-				found = f.items[i].value;
-		}
+	for (size_t i = 0; r == 0 && i < f.n_items; i++) {
+		if (f.items[i].kind == TOML_KEY && toml_path_equal(&f.items[i].path, &p))
+			found = f.items[i].value;
 	}
-	toml_file_close(&f);
 	return found;
 }
 

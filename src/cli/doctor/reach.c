@@ -66,22 +66,18 @@ static const struct koine_value *follow(const struct json_file *f, const struct 
 /* The line of the setting; 0 if the file does not have it. */
 static unsigned line_in_json(struct text text, struct setting *s)
 {
+	CLEANUP(json_file_close) struct json_file f;
 	const struct koine_value *v = NULL;
-	struct json_file f;
-	unsigned line = 0;
 
 	if (json_file_open(&f, text, true, NULL) == 0 && f.root)
 		v = follow(&f, f.root, s, 0);
-	if (v)
-		line = edit_line(text, json_file_span(&f, v).start);
-	json_file_close(&f);
-	return line;
+	return v ? edit_line(text, json_file_span(&f, v).start) : 0;
 }
 
 static unsigned line_in_toml(struct text text, const struct setting *s)
 {
 	struct toml_path path = {.n = s->n};
-	struct toml_file f;
+	CLEANUP(toml_file_close) struct toml_file f;
 	unsigned line = 0;
 	int r = toml_file_open(&f, text, NULL);
 
@@ -93,7 +89,6 @@ static unsigned line_in_toml(struct text text, const struct setting *s)
 		    text_is(item->value, s->value))
 			line = item->line;
 	}
-	toml_file_close(&f);
 	return line;
 }
 
