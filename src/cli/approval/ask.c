@@ -559,12 +559,10 @@ static void print_unavailable(const struct run *run, const char *why)
 static bool print_result(const struct koine_value *result)
 {
 	const struct koine_value *output = koine_value_get(result, "output");
-	struct text said = {0};
+	bool says = koine_value_kind(output) == KOINE_OBJECT;
 
-	if (koine_value_kind(output) == KOINE_OBJECT)
-		said.data = koine_value_raw(output, &said.len);
-	print_said(said);
-	return said.len > 0;
+	print_said(says ? text_of_raw(output) : (struct text) {0});
+	return says;
 }
 
 /* A response without a status decides nothing. If there is no output, all but a yes is worded here:

@@ -341,13 +341,11 @@ static bool is_named(const struct koine_value *member, const char *name)
 /* Each item of the list is an edit, or has members like any other input. */
 static bool add_edits(struct view *v, const struct koine_value *list)
 {
-	const struct koine_value *edit = koine_value_first(list);
-
-	for (; edit; edit = koine_value_next(edit)) {
+	for (EACH(edit, koine_value_first(list))) {
 		if (!is_bare_edit(edit))
 			return false;
 	}
-	for (edit = koine_value_first(list); edit; edit = koine_value_next(edit)) {
+	for (EACH(edit, koine_value_first(list))) {
 		add_line(v, member_flag(edit, "replace_all") ? "@@ everywhere @@" : "@@ @@",
 			 TEXT(""), COLOR_BLUE);
 		add_edit(v, edit);
@@ -358,7 +356,7 @@ static bool add_edits(struct view *v, const struct koine_value *list)
 static void add_member(struct view *v, const struct koine_value *input,
 		       const struct koine_value *member)
 {
-	struct text raw = {0};
+	struct text t;
 
 	if (is_edit(input) && is_named(member, "old_string")) {
 		add_edit(v, input);
@@ -368,17 +366,14 @@ static void add_member(struct view *v, const struct koine_value *input,
 		return;
 	if (is_named(member, "edits") && add_edits(v, member))
 		return;
-	if (is_string(member)) {
-		raw.data = koine_value_text(member, &raw.len);
-		if (raw.len > 0 && is_named(member, "content") &&
-		    is_string(koine_value_get(input, "file_path")))
-			add_lines(v, "+ ", raw, COLOR_GREEN);
-		else
-			add_string(v, member, raw);
-		return;
-	}
-	raw.data = koine_value_raw(member, &raw.len);
-	add_key(v, member, raw);
+	t = text_of_value(member);
+	if (!is_string(member))
+		add_key(v, member, text_of_raw(member));
+	else if (t.len > 0 && is_named(member, "content") &&
+		 is_string(koine_value_get(input, "file_path")))
+		add_lines(v, "+ ", t, COLOR_GREEN);
+	else
+		add_string(v, member, t);
 }
 
 /* ---- who asks ---- */

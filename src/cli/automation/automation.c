@@ -129,7 +129,6 @@ static int print_task(struct cli *cli, const char *folder, const struct koine_va
 
 static int print_project(struct cli *cli, const char *folder, const struct koine_value *p)
 {
-	const struct koine_value *v;
 	int r = 0;
 
 	print_value("project ", koine_value_get(p, "folder"));
@@ -137,14 +136,14 @@ static int print_project(struct cli *cli, const char *folder, const struct koine
 	print_value("digest  ", koine_value_get(p, "digest"));
 	print_project_rules(koine_value_get(p, "rules"));
 	print_left_out(stdout, member_number(p, "left_out"));
-	for (v = member_first(p, "watches"); v; v = koine_value_next(v))
+	for (EACH(v, member_first(p, "watches")))
 		print_value("watches ", v);
-	for (v = member_first(p, "jobs"); v; v = koine_value_next(v)) {
+	for (EACH(v, member_first(p, "jobs"))) {
 		print_value("job ", koine_value_get(v, "id"));
 		print_value("  cron: ", koine_value_get(v, "cron"));
 	}
-	for (v = member_first(p, "held"); r == 0 && v; v = koine_value_next(v))
-		r = print_task(cli, folder, v);
+	for (EACH(v, member_first(p, "held")))
+		r = r ?: print_task(cli, folder, v);
 	return r;
 }
 
@@ -396,14 +395,12 @@ static int needs_approval(struct cli *cli, const char *name, bool *ret)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j = params_new();
-	const struct koine_value *rule;
 	int r;
 
 	scope(cli, j);
 	r = call_send(cli, "automation.rules", j, &a);
-	rule = member_first(koine_answer_result(a), "rules");
-	for (; rule && !*ret; rule = koine_value_next(rule))
-		*ret = member_is(rule, "rule", name) && member_flag(rule, "needs_approval");
+	for (EACH(rule, member_first(koine_answer_result(a), "rules")))
+		*ret |= member_is(rule, "rule", name) && member_flag(rule, "needs_approval");
 	return r;
 }
 

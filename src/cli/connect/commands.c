@@ -237,12 +237,7 @@ static const struct agent *need_agent(const char *name)
 	nearest_init(&near, name);
 	for (a = agents; a->name; a++)
 		nearest_offer(&near, text_of(a->name));
-	if (near.name[0])
-		complain("unknown agent '%s'; did you mean %s?", name, near.name);
-	else
-		complain("unknown agent '%s'; koine connect --help lists the "
-			 "supported agents",
-			 name);
+	nearest_complain(&near, "agent", "koine connect --help lists the supported agents");
 	return NULL;
 }
 

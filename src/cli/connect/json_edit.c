@@ -54,35 +54,6 @@ static bool will_do(const struct koine_value *is, const struct koine_value *shou
 	return json_value_equal(is, should);
 }
 
-/* The first part that is not as it should be, and what it should be: with what users have added to
- * a list. *ret_part is NULL if all is well. */
-static int find_part(const struct json_file *f, const struct koine_value *ours,
-		     const struct koine_value *value, const struct koine_value **ret_part,
-		     const struct koine_value **ret_is, struct koine_doc **ret_joined,
-		     struct why *why)
-{
-	const struct koine_value *part = koine_value_first(value);
-	int r = 0;
-
-	for (; part && r == 0; part = koine_value_next(part)) {
-		const struct koine_value *should = part;
-
-		koine_doc_free(*ret_joined);
-		*ret_joined = NULL;
-		r = json_file_member(f, ours, text_of_key(part), ret_is, why);
-		if (r == 0 && *ret_is)
-			r = ours_join(text_of_key(part), *ret_is, part, ret_joined);
-		if (r != 0)
-			break;
-		if (*ret_joined)
-			should = koine_doc_root(*ret_joined);
-		if (!*ret_is || !will_do(*ret_is, should))
-			break;
-	}
-	*ret_part = part;
-	return r;
-}
-
 /* On one line, or on several, as the value that it replaces. */
 static int replace(const struct json_file *f, const struct koine_value *is,
 		   const struct koine_value *should, struct buf *out)
@@ -100,27 +71,30 @@ static int replace(const struct json_file *f, const struct koine_value *is,
 	return text.err != 0 ? text.err : edit_splice(f->text, &s, 1, out);
 }
 
-/* Ours, but not as it should be. Changes the first part that differs, or adds the first that is
- * missing. */
+/* Ours, but not as it should be. Changes the first part that differs, with what users have added to a
+ * list, or adds the first that is missing. */
 static int mend(const struct json_file *f, const struct koine_value *ours,
 		const struct koine_value *value, struct buf *out, struct why *why)
 {
-	CLEANUP(doc_freep) struct koine_doc *joined = NULL;
-	const struct koine_value *part = NULL;
-	const struct koine_value *is = NULL;
-	struct text key;
-	int r = find_part(f, ours, value, &part, &is, &joined, why);
+	for (EACH(part, koine_value_first(value))) {
+		CLEANUP(doc_freep) struct koine_doc *joined = NULL;
+		const struct koine_value *is = NULL, *should;
+		struct text key = text_of_key(part);
+		int r = json_file_member(f, ours, key, &is, why);
 
-	if (r != 0)
-		return r;
-	if (!part)
-		return edit_copy(f->text, out);
-	key = text_of_key(part);
-	if (!is)
-		return json_insert(f, ours,
-				   &(struct json_child) {.keys = &key, .n_keys = 1, .value = part},
-				   out);
-	return replace(f, is, joined ? koine_doc_root(joined) : part, out);
+		if (r == 0 && !is)
+			return json_insert(
+				f, ours,
+				&(struct json_child) {.keys = &key, .n_keys = 1, .value = part},
+				out);
+		r = r ?: ours_join(key, is, part, &joined);
+		if (r != 0)
+			return r;
+		should = joined ? koine_doc_root(joined) : part;
+		if (!will_do(is, should))
+			return replace(f, is, should, out);
+	}
+	return edit_copy(f->text, out);
 }
 
 static int put_member(const struct json_file *f, const struct json_place *p,

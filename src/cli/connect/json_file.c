@@ -115,7 +115,6 @@ static int parse(struct json_file *f, struct why *why)
 {
 	char error[160] = "";
 	size_t first = json_file_skip(&f->strict, 0, f->strict.len);
-	size_t len;
 	int r;
 
 	if (first == f->strict.len)
@@ -126,8 +125,7 @@ static int parse(struct json_file *f, struct why *why)
 	if (r > 0)
 		return refuse_broken(f, error, why);
 	f->root = koine_doc_root(f->doc);
-	(void)koine_value_raw(f->root, &len);
-	f->span = (struct span) {.start = first, .end = first + len};
+	f->span = (struct span) {.start = first, .end = first + text_of_raw(f->root).len};
 	return 0;
 }
 
@@ -156,12 +154,10 @@ void json_file_close(struct json_file *f)
 
 struct span json_file_span(const struct json_file *f, const struct koine_value *v)
 {
-	size_t len;
-	const char *root = koine_value_raw(f->root, &len);
-	const char *raw = koine_value_raw(v, &len);
-	size_t start = f->span.start + (size_t)(raw - root);
+	struct text raw = text_of_raw(v);
+	size_t start = f->span.start + (size_t)(raw.data - text_of_raw(f->root).data);
 
-	return (struct span) {.start = start, .end = start + len};
+	return (struct span) {.start = start, .end = start + raw.len};
 }
 
 /* From the end of a string to its begin: a quote after an odd number of backslashes is in it. */
@@ -335,22 +331,18 @@ void json_write(const struct json_style *s, const struct koine_value *v, struct 
 	bool is_object = koine_value_kind(v) == KOINE_OBJECT;
 	const struct koine_value *child = koine_value_first(v);
 	bool broken = s->lines && child && (is_object || !has_only_scalars(v));
-	struct text raw;
+	struct text raw = text_of_raw(v);
 
 	if (is_scalar(v)) {
-		raw.data = koine_value_raw(v, &raw.len);
 		buf_add(out, raw.data, raw.len);
 		return;
 	}
 	buf_add_char(out, is_object ? '{' : '[');
 	for (; child; child = koine_value_next(child)) {
-		struct text key = {0};
-
 		if (broken)
 			write_break(s, indent, deeper + 1, out);
-		key.data = koine_value_key(child, &key.len);
 		if (is_object)
-			write_key(key, out);
+			write_key(text_of_key(child), out);
 		json_write(s, child, indent, deeper + 1, out);
 		if (koine_value_next(child))
 			buf_add_str(out, broken ? "," : ", ");

@@ -101,13 +101,11 @@ static void tally(bool is_ours, unsigned *ours, unsigned *others)
 
 static void count(const struct koine_value *v, unsigned *ours, unsigned *others)
 {
-	const struct koine_value *child;
-
 	if (member_is(v, "type", "http")) {
 		tally(ours_is_posted(v), ours, others);
 		return;
 	}
-	for (child = koine_value_first(v); child; child = koine_value_next(child)) {
+	for (EACH(child, koine_value_first(v))) {
 		if (!ours_is_line(child))
 			count(child, ours, others);
 		else if (koine_value_kind(child) == KOINE_ARRAY)
@@ -184,11 +182,9 @@ static void join_arguments(const struct koine_value *is, const struct koine_valu
 static void join_words(const struct koine_value *is, const struct koine_value *wanted,
 		       struct koine_json *j)
 {
-	const struct koine_value *v;
-
-	for (v = koine_value_first(is); v; v = koine_value_next(v))
+	for (EACH(v, koine_value_first(is)))
 		add(j, text_of_value(v));
-	for (v = koine_value_first(wanted); v; v = koine_value_next(v)) {
+	for (EACH(v, koine_value_first(wanted))) {
 		if (!value_has(is, text_of_value(v)))
 			add(j, text_of_value(v));
 	}
@@ -252,9 +248,7 @@ static void report(const struct walk *w, const struct koine_value *over,
 
 static void walk(const struct walk *w, const struct koine_value *v)
 {
-	const struct koine_value *child;
-
-	for (child = koine_value_first(v); child; child = koine_value_next(child)) {
+	for (EACH(child, koine_value_first(v))) {
 		if (ours_is_line(child))
 			report(w, v, child);
 		else

@@ -103,11 +103,9 @@ static bool is_ours(const struct table *t)
 /* Strings, whole numbers, truths and lists of them are the same in JSON and TOML. */
 static void write_pair(const struct koine_value *part, struct text newline, struct buf *out)
 {
-	struct text key = text_of_key(part);
-	struct text raw;
+	struct text raw = text_of_raw(part);
 
-	raw.data = koine_value_raw(part, &raw.len);
-	buf_printf(out, "%.*s = ", TEXT_ARGS(key));
+	buf_printf(out, "%.*s = ", TEXT_ARGS(text_of_key(part)));
 	buf_add(out, raw.data, raw.len);
 	buf_add(out, newline.data, newline.len);
 }
@@ -240,15 +238,13 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 	CLEANUP(doc_freep) struct koine_doc *is = NULL;
 	int r = 0;
 
-	koine_doc_free(*joined);
-	*joined = NULL;
-	ret_value->data = koine_value_raw(part, &ret_value->len);
+	*ret_value = text_of_raw(part);
 	if (item && koine_value_kind(part) == KOINE_ARRAY && list_as_json(item->value, &is)) {
 		r = ours_join(text_of_key(part), koine_doc_root(is), part, joined);
 		if (*joined && json_value_equal(koine_doc_root(*joined), koine_doc_root(is)))
 			*ret_value = item->value;
 		else if (*joined)
-			ret_value->data = koine_value_raw(koine_doc_root(*joined), &ret_value->len);
+			*ret_value = text_of_raw(koine_doc_root(*joined));
 	}
 	return r;
 }
@@ -257,11 +253,11 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
 		struct buf *out, struct why *why)
 {
-	CLEANUP(doc_freep) struct koine_doc *joined = NULL;
 	const struct toml_item *item = NULL;
 	struct splice s;
 
 	for (EACH(part, koine_value_first(value))) {
+		CLEANUP(doc_freep) struct koine_doc *joined = NULL;
 		int r = find_key(f, t, text_of_key(part), &item, why)
 				?: value_of(item, part, &joined, &s.added);
 

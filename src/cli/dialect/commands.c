@@ -298,13 +298,9 @@ static const struct koine_value *need_dialect(const struct places *p, const char
 	if (d)
 		return d;
 	nearest_init(&near, name);
-	d = member_first(koine_doc_root(p->doc), "dialects");
-	for (; d; d = koine_value_next(d))
-		nearest_offer(&near, member_text(d, "name"));
-	if (near.name[0])
-		complain("unknown dialect '%s'; did you mean %s?", name, near.name);
-	else
-		complain("unknown dialect '%s'; koine dialects lists them", name);
+	for (EACH(other, member_first(koine_doc_root(p->doc), "dialects")))
+		nearest_offer(&near, member_text(other, "name"));
+	nearest_complain(&near, "dialect", "koine dialects lists them");
 	return NULL;
 }
 

@@ -31,15 +31,12 @@ struct setting {
 /* A truth or a string as it is written, or a word in a list. */
 static bool has_value(const struct koine_value *v, struct setting *s)
 {
-	struct text raw;
-
 	s->is_list = koine_value_kind(v) == KOINE_ARRAY && koine_value_count(v) > 0;
 	if (s->is_list)
 		return value_has(v, text_of(s->value)) != s->allows;
 	if (koine_value_kind(v) == KOINE_ARRAY)
 		return strcmp(s->value, "[]") == 0;
-	raw.data = koine_value_raw(v, &raw.len);
-	return text_is(raw, s->value);
+	return text_is(text_of_raw(v), s->value);
 }
 
 /* The value below this one that switches it off; NULL if there is none. */

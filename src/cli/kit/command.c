@@ -67,6 +67,12 @@ void nearest_offer(struct nearest *n, struct text name)
 	n->name[name.len] = '\0';
 }
 
+void nearest_complain(const struct nearest *n, const char *kind, const char *see)
+{
+	complain("unknown %s '%s'; %s%s%s", kind, n->wanted, n->name[0] ? "did you mean " : see,
+		 n->name, n->name[0] ? "?" : "");
+}
+
 const struct command *command_nth(const struct command_group *groups, const struct command *of,
 				  int n)
 {

@@ -41,3 +41,5 @@ struct nearest {
 
 void nearest_init(struct nearest *n, const char *wanted);
 void nearest_offer(struct nearest *n, struct text name);
+/* "unknown KIND 'NAME'; did you mean NEAREST?"; if nothing is close, what `see` says. */
+void nearest_complain(const struct nearest *n, const char *kind, const char *see);

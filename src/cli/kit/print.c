@@ -212,16 +212,16 @@ static void new_line(const struct printer *p)
 }
 
 /* JSON source is as the server wrote it, and may contain what is_control finds. */
-static void write_source(const struct printer *p, const char *raw, size_t len)
+static void write_source(const struct printer *p, struct text t)
 {
-	for (size_t i = 0; i < len; i++) {
-		if (!is_control(raw + i, len - i)) {
-			fputc(raw[i], p->out);
+	for (size_t i = 0; i < t.len; i++) {
+		if (!is_control(t.data + i, t.len - i)) {
+			fputc(t.data[i], p->out);
 			continue;
 		}
-		if ((unsigned char)raw[i] == 0xc2)
+		if ((unsigned char)t.data[i] == 0xc2)
 			i++;
-		fprintf(p->out, "\\u%04x", (unsigned char)raw[i]);
+		fprintf(p->out, "\\u%04x", (unsigned char)t.data[i]);
 	}
 }
 
@@ -235,10 +235,10 @@ static void write_key(const struct printer *p, struct text key)
 		if (*at == '"' || *at == '\\')
 			fputc('\\', p->out);
 		if (is_control(at, key.len - i) && (unsigned char)*at == 0xc2) {
-			write_source(p, at, 2);
+			write_source(p, (struct text) {.data = at, .len = 2});
 			i++;
 		} else {
-			write_source(p, at, 1);
+			write_source(p, (struct text) {.data = at, .len = 1});
 		}
 	}
 	fputc('"', p->out);
@@ -290,16 +290,14 @@ static const char *color_of(enum koine_kind kind)
 static void write_value(struct printer *p, const struct koine_value *v)
 {
 	enum koine_kind kind = koine_value_kind(v);
-	const char *raw;
-	size_t len;
+	struct text raw = text_of_raw(v);
 
 	if (kind == KOINE_ARRAY || kind == KOINE_OBJECT) {
 		write_children(p, v, kind == KOINE_ARRAY ? "[]" : "{}");
 		return;
 	}
-	raw = koine_value_raw(v, &len);
 	begin_color(p, color_of(kind));
-	write_source(p, raw ? raw : "null", raw ? len : 4);
+	write_source(p, raw.data ? raw : TEXT("null"));
 	end_color(p);
 }
 

@@ -95,6 +95,6 @@ void tool_gist(struct buf *out, struct text tool, const struct koine_value *inpu
 		add_others(out, input, m);
 		return;
 	}
-	t.data = koine_value_raw(input, &t.len);
+	t = text_of_raw(input);
 	text_add_exact(out, t.data ? t : TEXT("{}"));
 }

@@ -10,13 +10,19 @@ struct text text_of_value(const struct koine_value *v)
 	return t.data ? t : (struct text) {0};
 }
 
+struct text text_of_raw(const struct koine_value *v)
+{
+	struct text t = {0};
+
+	t.data = koine_value_raw(v, &t.len);
+	return t;
+}
+
 struct text text_of_any(const struct koine_value *v)
 {
 	struct text t = text_of_value(v);
 
-	if (!t.data)
-		t.data = koine_value_raw(v, &t.len);
-	return t;
+	return t.data ? t : text_of_raw(v);
 }
 
 struct text text_of_key(const struct koine_value *v)
@@ -45,11 +51,10 @@ bool value_has(const struct koine_value *list, struct text word)
 
 struct koine_doc *doc_of_value(const struct koine_value *v)
 {
+	struct text raw = text_of_raw(v);
 	struct koine_doc *doc = NULL;
-	size_t len;
-	const char *raw = koine_value_raw(v, &len);
 
-	return koine_doc_parse(raw, len, &doc, NULL, 0) == 0 ? doc : NULL;
+	return koine_doc_parse(raw.data, raw.len, &doc, NULL, 0) == 0 ? doc : NULL;
 }
 
 struct text member_text(const struct koine_value *v, const char *key)

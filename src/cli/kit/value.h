@@ -39,6 +39,8 @@ static inline void doc_freep(struct koine_doc **d)
 struct text text_of_value(const struct koine_value *v);
 /* The same, but anything else as JSON. */
 struct text text_of_any(const struct koine_value *v);
+/* Its JSON as it was written. */
+struct text text_of_raw(const struct koine_value *v);
 struct text text_of_key(const struct koine_value *v);
 bool value_is(const struct koine_value *v, const char *text);
 /* Whether the list has that word. */

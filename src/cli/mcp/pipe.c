@@ -404,17 +404,13 @@ static int note_answered(struct pipe *p, const struct message *m, bool *ret_ours
 static int note_batch(struct pipe *p, struct text line, bool *ret_ours)
 {
 	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
-	const struct koine_value *v;
 	struct message m;
 	int r = 0;
 
 	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) != 0)
 		return 0;
-	for (v = koine_value_first(koine_doc_root(doc)); v && r == 0; v = koine_value_next(v)) {
-		struct text one = {0};
-
-		one.data = koine_value_raw(v, &one.len);
-		if (message_scan(one, &m))
+	for (EACH(v, koine_value_first(koine_doc_root(doc)))) {
+		if (r == 0 && message_scan(text_of_raw(v), &m))
 			r = note_answered(p, &m, ret_ours);
 	}
 	return r;

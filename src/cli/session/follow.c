@@ -41,15 +41,6 @@ static int ask_page(struct cli *cli, const char *id, int64_t after, int64_t befo
 	return call_ask(cli, "session.events", j, ret_answer);
 }
 
-static int64_t count(const struct koine_value *e)
-{
-	int64_t n = 0;
-
-	for (; e; e = koine_value_next(e))
-		n++;
-	return n;
-}
-
 /* Goes back page by page to where the last n begin. Nothing is kept of what is read, so that n
  * may be any number. */
 static int find_start(struct cli *cli, const char *id, int64_t n, int64_t *ret_after,
@@ -66,7 +57,7 @@ static int find_start(struct cli *cli, const char *id, int64_t n, int64_t *ret_a
 			*ret_failed = TAKE(a);
 			return r;
 		}
-		n -= count(member_first(koine_answer_result(a), "events"));
+		n -= (int64_t)koine_value_count(koine_value_get(koine_answer_result(a), "events"));
 		first = member_number(koine_answer_result(a), "first");
 		more = member_flag(koine_answer_result(a), "more");
 	}
