@@ -358,10 +358,10 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 	if (text->err != 0 || text->len > QUESTION_MAX ||
 	    text_trim(buf_text(text), blanks).len == 0)
 		return fail_with(EX_DATAERR,
-			    text->len > QUESTION_MAX || text->err != 0
-				    ? "the question is longer than %d bytes"
-				    : "the question is empty: use 1 to %d bytes",
-			    QUESTION_MAX);
+				 text->len > QUESTION_MAX || text->err != 0
+					 ? "the question is longer than %d bytes"
+					 : "the question is empty: use 1 to %d bytes",
+				 QUESTION_MAX);
 	return 0;
 }
 

@@ -346,7 +346,8 @@ static int cmd_grants(struct cli *cli)
 		return request_run_as(cli, &list, NULL);
 	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
 		return request_run_as(cli, &revoke, cli->args[1]);
-	return fail_with(EX_USAGE, "invalid arguments; use koine grants, or koine grants revoke ID");
+	return fail_with(EX_USAGE,
+			 "invalid arguments; use koine grants, or koine grants revoke ID");
 }
 
 /* ---- the table ---- */

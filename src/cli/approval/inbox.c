@@ -14,7 +14,7 @@ enum { LIST_MAX = 200, LOOKED_MS = 400 };
 
 const struct koine_value *inbox_list(const struct inbox *in)
 {
-	return koine_value_get(koine_doc_root(in->doc), "approvals");
+	return live_member(in->list, "approvals");
 }
 
 static const struct koine_value *inbox_row(const struct inbox *in, size_t at)
@@ -109,53 +109,28 @@ static void back_to_list(struct inbox *in)
 	find_selected(in, false, false);
 }
 
-static void on_list(void *arg, int result, const struct koine_answer *a)
+static void take_list(void *arg, const struct koine_value *result)
 {
 	struct inbox *in = arg;
-	bool is_first = !in->doc;
-	bool was_empty = !koine_value_first(inbox_list(in));
-	struct koine_doc *doc;
 
-	in->listing = false;
-	if (!live_took(in->live, "approval.list", result, a))
-		return;
-	doc = doc_of_value(koine_answer_result(a));
-	if (!doc)
-		return;
-	koine_doc_free(in->doc);
-	in->doc = doc;
-	find_selected(in, is_first, was_empty);
+	find_selected(in, !in->known, in->was_empty);
+	in->known = true;
+	in->was_empty = !koine_value_first(inbox_list(in));
 	in->live->changed = true;
 }
 
-int inbox_ask(void *arg)
+static void add_session(void *arg, struct koine_json *params)
 {
-	struct inbox *in = arg;
-	struct koine_json *j;
+	const struct inbox *in = arg;
 
-	if (!in->stale || in->listing)
-		return LIVE_NEVER;
-	j = params_new();
-	params_add(j, "status", "pending");
-	params_add(j, "session_id", in->session);
-	params_add_int(j, "limit", LIST_MAX);
-	in->stale = false;
-	in->listing = live_call(in->live, "approval.list", j, on_list, in);
-	return LIVE_NEVER;
-}
-
-void inbox_back(void *arg)
-{
-	struct inbox *in = arg;
-
-	in->stale = true;
+	params_add(params, "session_id", in->session);
 }
 
 void inbox_away(void *arg)
 {
 	struct inbox *in = arg;
 
-	in->listing = in->busy = false;
+	in->busy = false;
 }
 
 /* If somebody else decided the selected one, a note says so. */
@@ -166,9 +141,6 @@ void inbox_told(void *arg, const struct koine_value *event)
 	char said[400];
 	size_t n;
 
-	if (!text_begins(member_string(event, "type"), TEXT("approval.")))
-		return;
-	in->stale = true;
 	if (in->busy || in->step_on || !member_is(event, "type", "approval.resolved") ||
 	    !is_selected(in, member_string(data, "approval_id")))
 		return;
@@ -198,7 +170,7 @@ static void on_decided(void *arg, int result, const struct koine_answer *a)
 	in->busy = false;
 	if (in->live->leave)
 		return;
-	in->stale = true;
+	in->list->stale = true;
 	if (live_is_loss(result, a)) {
 		live_lost(in->live);
 		note(in, "lost connection to koined; check the list for the result");
@@ -278,7 +250,7 @@ static void on_got(void *arg, int result, const struct koine_answer *a)
 		return;
 	if (result != 0) {
 		note(in, "the request was withdrawn");
-		in->stale = true;
+		in->list->stale = true;
 		return;
 	}
 	if (view_fill(&in->view, koine_answer_result(a)) != 0) {
@@ -434,15 +406,20 @@ void inbox_key(void *arg, int key)
 
 /* ---- its life ---- */
 
-void inbox_init(struct inbox *in, struct live *live, const char *session)
+void inbox_init(struct inbox *in, struct live *live, struct live_part *list, const char *session)
 {
-	*in = (struct inbox) {.live = live, .session = session};
+	static const struct live_row row = {"approval.list",  {{"status", "\"pending\""}},
+					    LIST_MAX,         add_session,
+					    {"approval."},    .needed = true,
+					    .took = take_list};
+
+	*in = (struct inbox) {.live = live, .list = list, .session = session, .was_empty = true};
+	*list = (struct live_part) {.row = &row, .arg = in};
 	view_init(&in->view);
 }
 
 void inbox_done(struct inbox *in)
 {
-	koine_doc_free(in->doc);
 	view_done(&in->view);
 }
 
@@ -452,7 +429,7 @@ static int64_t inbox_count(const struct inbox *in)
 	int64_t all = (int64_t)koine_value_count(inbox_list(in));
 
 	if (!in->session)
-		koine_value_int(koine_value_get(koine_doc_root(in->doc), "pending"), &all);
+		koine_value_int(live_member(in->list, "pending"), &all);
 	return all;
 }
 

@@ -18,11 +18,13 @@ enum inbox_mode {
 
 struct inbox {
 	struct live *live;
-	const char *session; /* only those of this one; NULL: all */
+	struct live_part *list; /* one of the view's parts */
+	const char *session;    /* only those of this one; NULL: all */
 	enum inbox_mode mode;
 	enum inbox_mode mode_before; /* the mode in which the line was begun */
 	/* the list */
-	struct koine_doc *doc;           /* NULL: none yet */
+	bool known;                      /* it was answered */
+	bool was_empty;                  /* the last time */
 	char selected[APPROVAL_ID_SIZE]; /* "": none */
 	size_t at;                       /* its index, even while it is gone */
 	uint64_t ready_ms;               /* before that no key approves it: nobody chose it */
@@ -38,20 +40,17 @@ struct inbox {
 	size_t line_len;
 	char note[512]; /* at the bottom, until a key is pressed */
 	/* calls */
-	bool listing;
-	bool stale;   /* something has changed since the list was requested */
 	bool busy;    /* a decision is on its way */
 	bool step_on; /* our own decision removed the selected one */
 };
 
-void inbox_init(struct inbox *in, struct live *live, const char *session);
+/* `list` is the part of the view that becomes the inbox's. */
+void inbox_init(struct inbox *in, struct live *live, struct live_part *list, const char *session);
 void inbox_done(struct inbox *in);
 
 /* What a live view calls, see struct live; `in` is the inbox. inbox_draw is a whole screen. */
-void inbox_back(void *in);
 void inbox_away(void *in);
 void inbox_told(void *in, const struct koine_value *event);
-int inbox_ask(void *in);
 void inbox_key(void *in, int key);
 void inbox_draw(void *in, struct canvas *c);
 

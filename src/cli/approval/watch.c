@@ -259,18 +259,19 @@ int approvals_watch(struct cli *cli)
 {
 	const struct approval_options *o = cli->own;
 	struct inbox inbox;
+	struct live_part list;
 	struct live live = {.cli = cli,
 			    .arg = &inbox,
 			    .types = &types,
-			    .back = inbox_back,
+			    .parts = &list,
+			    .n_parts = 1,
 			    .away = inbox_away,
 			    .told = inbox_told,
-			    .ask = inbox_ask,
 			    .key = inbox_key,
 			    .draw = inbox_draw};
 	int r;
 
-	inbox_init(&inbox, &live, o->session);
+	inbox_init(&inbox, &live, &list, o->session);
 	r = live_run(&live);
 	inbox_done(&inbox);
 	return r;

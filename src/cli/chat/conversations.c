@@ -316,7 +316,7 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND)
 		return fail_with(EXIT_ERROR_ANSWER,
-			    "this server does not list agents; use koine's own socket");
+				 "this server does not list agents; use koine's own socket");
 	if (r != 0)
 		return talk_failed(cli->client, "chat.agents", r, a);
 	*ret_answer = TAKE(a);
@@ -330,7 +330,8 @@ int chat_find_agent(struct cli *cli, const char *name)
 
 	if (r != 0 || member_find(member_first(koine_answer_result(a), "agents"), "name", name))
 		return r;
-	return fail_with(EXIT_ERROR_ANSWER, "agent not found: '%s' (/agents lists the agents)", name);
+	return fail_with(EXIT_ERROR_ANSWER, "agent not found: '%s' (/agents lists the agents)",
+			 name);
 }
 
 /* What other servers do not tell is left out. */
@@ -562,9 +563,10 @@ static int check_purge(const struct cli *cli)
 	int64_t number;
 
 	if ((cli->n_args == 1) != o->all)
-		return fail_with(EX_USAGE,
-			    "conversations purge requires --all or NUMBERs (koine conversations "
-			    "--ended lists the numbers)");
+		return fail_with(
+			EX_USAGE,
+			"conversations purge requires --all or NUMBERs (koine conversations "
+			"--ended lists the numbers)");
 	for (int i = 1; i < cli->n_args; i++) {
 		if (!chat_read_count(cli->args[i], &number))
 			return fail_with(

@@ -264,7 +264,7 @@ int turn_ask(struct turn *t, struct text content)
 
 	if (bad < content.len)
 		return fail_with(EX_DATAERR, "the text is not UTF-8: byte %zu is 0x%02x", bad + 1,
-			    (unsigned char)content.data[bad]);
+				 (unsigned char)content.data[bad]);
 	t->content = content;
 	make_request_id(t);
 	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);

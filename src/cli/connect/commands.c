@@ -217,7 +217,7 @@ static int connect_project(const struct connect_options *o, char folder[PATH_MAX
 		return 0;
 	if (!realpath(o->project, folder) || stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
 		return fail_with(EX_NOINPUT, "--project %s: %s", o->project,
-			    errno != 0 ? strerror(errno) : "not a folder");
+				 errno != 0 ? strerror(errno) : "not a folder");
 	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0)
 		return fail_with(
 			EX_USAGE,
@@ -251,8 +251,9 @@ static int need_installed(const struct agent *a)
 		return 0;
 	if (place_path(a->folder, path, base) && access(path, F_OK) == 0)
 		return 0;
-	return fail_with(EX_UNAVAILABLE, "%s is not installed: %s is not in PATH, and there is no %s",
-		    a->title, a->programs[0], path);
+	return fail_with(EX_UNAVAILABLE,
+			 "%s is not installed: %s is not in PATH, and there is no %s", a->title,
+			 a->programs[0], path);
 }
 
 /* ---- what is said ---- */
@@ -482,7 +483,7 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 		return 0;
 	if (p->project)
 		return fail_with(EX_USAGE,
-			    "--http writes a token and cannot be combined with --project");
+				 "--http writes a token and cannot be combined with --project");
 	if (!p->agent->posts)
 		return fail_with(EX_USAGE, "%s does not support HTTP hooks", p->agent->title);
 	r = door_find(cli, false, door);

@@ -94,9 +94,11 @@ static int check_path(const char *what, const char *path)
 	for (const char *c = path; *c; c++) {
 		if (*c != '\'' && (unsigned char)*c >= ' ' && *c != 127)
 			continue;
-		return fail_with(EX_USAGE, "the path of %s contains a quote or a control character, which agents' "
-			 "settings do not support",
-			 what);
+		return fail_with(
+			EX_USAGE,
+			"the path of %s contains a quote or a control character, which agents' "
+			"settings do not support",
+			what);
 	}
 	return 0;
 }
@@ -124,7 +126,7 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 		return fail_with(EX_NOINPUT, "cannot determine the absolute path of %s", given);
 	if (strlen(folder) + strlen(given) + 2 > PATH_MAX)
 		return fail_with(EX_USAGE, "the path of the socket is longer than %d bytes: %s",
-			    PATH_MAX - 1, given);
+				 PATH_MAX - 1, given);
 	stpcpy(stpcpy(stpcpy(path, folder), folder[0] ? "/" : ""), given);
 	return check_path("the socket", path);
 }

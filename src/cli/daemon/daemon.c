@@ -352,7 +352,8 @@ static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
 	char folder[PATH_MAX] = "";
 
 	if (file[0] != '/' && !getcwd(folder, sizeof(folder)))
-		return fail_with(EX_OSERR, "cannot determine the current folder: %s", strerror(errno));
+		return fail_with(EX_OSERR, "cannot determine the current folder: %s",
+				 strerror(errno));
 	*ret_fits =
 		snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] ? "/" : "", file) < PATH_MAX;
 	return 0;

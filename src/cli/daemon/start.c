@@ -174,7 +174,7 @@ static int watch_start(const struct cli *cli, pid_t pid, int out, const char *lo
 		return 0;
 	if (ready < 0)
 		return fail_with(EX_TEMPFAIL, "koined (pid %d) is not ready yet; see its log %s",
-			    (int)pid, log);
+				 (int)pid, log);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
 	return say_why(log, from, status);
@@ -267,9 +267,9 @@ static int check_own(const struct cli *cli, const char *verb)
 {
 	if (!cli->options.socket && !cli->options.url)
 		return 0;
-	return fail_with(EX_USAGE,
-		    "daemon %s controls your own koined; it accepts neither --socket nor --url",
-		    verb);
+	return fail_with(
+		EX_USAGE,
+		"daemon %s controls your own koined; it accepts neither --socket nor --url", verb);
 }
 
 /* ---- whether one runs ---- */
@@ -399,7 +399,7 @@ static int wait_for_end(struct cli *cli, int process)
 			return 0;
 	}
 	return fail_with(EX_TEMPFAIL,
-		    "koined is still stopping; --force does not wait for running work");
+			 "koined is still stopping; --force does not wait for running work");
 }
 
 enum { N_KINDS = 3 };

@@ -343,11 +343,12 @@ static int check_free(struct text now, const char *name, const char *value)
 {
 	if (!now.data || value[0] == 'o' || text_is(now, value) || text_is(now, "off"))
 		return 0;
-	return fail_with(EX_DATAERR,
-		    "%s already listens for %.*s; run koine dialects disable %s first, or serve "
-		    "several "
-		    "projects with koined --project",
-		    name, TEXT_ARGS(now), name);
+	return fail_with(
+		EX_DATAERR,
+		"%s already listens for %.*s; run koine dialects disable %s first, or serve "
+		"several "
+		"projects with koined --project",
+		name, TEXT_ARGS(now), name);
 }
 
 static int put(struct change *c, const char *name, const char *value)
@@ -375,10 +376,11 @@ static int enable_one(struct change *c, const char *name)
 	if (!d)
 		return EX_USAGE;
 	if (!member_string(d, "original").data)
-		return fail_with(EX_USAGE,
-			    "cannot enable %s: koined always listens for it, and it has only one "
-			    "address",
-			    name);
+		return fail_with(
+			EX_USAGE,
+			"cannot enable %s: koined always listens for it, and it has only one "
+			"address",
+			name);
 	r = value_for(d, value);
 	if (r == 0)
 		r = check_free(ini_get(buf_text(&c->now), key_of(name)), name, value);
@@ -399,7 +401,7 @@ static int disable_one(struct change *c, const char *name)
 		return EX_USAGE;
 	if (!member_string(d, "original").data)
 		return fail_with(EX_USAGE, "cannot disable %s: koine requires it to control koined",
-			    name);
+				 name);
 	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
 	if (r != 0)
 		return target_complain(&c->target, r, &why);

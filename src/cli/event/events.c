@@ -309,8 +309,8 @@ static int check(const struct cli *cli, const struct event_options *o)
 {
 	if (cli->n_args > 0)
 		return fail_with(EX_USAGE,
-			    "events takes no arguments; to filter by type, use --type '%s'",
-			    cli->args[0]);
+				 "events takes no arguments; to filter by type, use --type '%s'",
+				 cli->args[0]);
 	if (!o->since && o->limit > PAGE_MAX)
 		return fail_with(EX_USAGE, "--limit must be at most %d without --since", PAGE_MAX);
 	return 0;

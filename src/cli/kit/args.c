@@ -37,7 +37,7 @@ int args_check(const struct cli *cli)
 int args_refuse(const struct cli *cli)
 {
 	return fail_with(EX_USAGE, "%s%s%s %s", cli->command->name, cli->sub ? " " : "",
-		    cli->sub ? cli->sub->name : "", command_of(cli)->wants);
+			 cli->sub ? cli->sub->name : "", command_of(cli)->wants);
 }
 
 const char *args_take(struct cli *cli)
@@ -138,8 +138,8 @@ static int add_pair(struct koine_json *j, const char *arg)
 	int r;
 
 	if (key_len == 0)
-		return fail_with(EX_USAGE, "invalid parameter '%s': expected key=value or key:=JSON",
-			    arg);
+		return fail_with(EX_USAGE,
+				 "invalid parameter '%s': expected key=value or key:=JSON", arg);
 	key = strndup(arg, key_len);
 	if (!key)
 		return out_of_memory();

@@ -633,9 +633,9 @@ static int check_tools(const char *tools)
 		if (text_among(one, "memory|tasks|human|permission"))
 			continue;
 		return fail_with(EX_USAGE,
-			    "invalid --tools '%.*s': use memory, tasks, "
-			    "human or permission",
-			    TEXT_ARGS(one));
+				 "invalid --tools '%.*s': use memory, tasks, "
+				 "human or permission",
+				 TEXT_ARGS(one));
 	}
 	return 0;
 }
@@ -690,9 +690,10 @@ static int cmd_mcp(struct cli *cli)
 	if (!p.opening || !p.plain_opening)
 		return out_of_memory();
 	if (talk_is_http(cli))
-		return fail_with(EX_USAGE,
-			    "koine mcp requires a socket; an MCP client can connect to %s directly",
-			    cli->address);
+		return fail_with(
+			EX_USAGE,
+			"koine mcp requires a socket; an MCP client can connect to %s directly",
+			cli->address);
 	cli->options.framing = "line";
 	signal(SIGPIPE, SIG_IGN);
 	return pipe_run(&p);

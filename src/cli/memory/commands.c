@@ -109,9 +109,9 @@ static int memory_find_server(struct cli *cli)
 	/* ash would ignore them, and tell more than was asked for. */
 	if (ash && own_option(o))
 		return fail_with(EX_USAGE,
-			    "%s requires koine's own socket, but %s is the socket of ash; set "
-			    "--socket or KOINE_SOCKET",
-			    own_option(o), ash);
+				 "%s requires koine's own socket, but %s is the socket of ash; set "
+				 "--socket or KOINE_SOCKET",
+				 own_option(o), ash);
 	if (ash && needs_koine(cli))
 		return fail_with(
 			EX_USAGE,
@@ -348,7 +348,7 @@ int memory_check_id(const struct cli *cli, struct text id)
 	if (id.len >= ID_CHARS_MIN || is_ashs(cli))
 		return 0;
 	return fail_with(EX_USAGE, "memory id '%.*s' is too short: enter at least %d characters",
-		    TEXT_ARGS(id), ID_CHARS_MIN);
+			 TEXT_ARGS(id), ID_CHARS_MIN);
 }
 
 static int cmd_add(struct cli *cli)

@@ -454,7 +454,7 @@ static int read_line(struct importer *m, struct text *ret_line)
 	}
 	if (r == -EMSGSIZE)
 		return fail_with(EX_DATAERR, "%s:%lld: the line is longer than %d bytes", m->name,
-			    m->line, LINE_MAX_BYTES);
+				 m->line, LINE_MAX_BYTES);
 	complain("cannot read %s: %s", m->name, strerror(-r));
 	return r == -ENOMEM ? EX_SOFTWARE : EX_NOINPUT;
 }
@@ -601,7 +601,7 @@ static int open_file(struct importer *m, const char *path)
 	m->in.fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (m->in.fd < 0 || fstat(m->in.fd, &st) != 0 || S_ISDIR(st.st_mode))
 		return fail_with(EX_NOINPUT, "cannot read %s: %s", path,
-			    strerror(m->in.fd >= 0 ? EISDIR : errno));
+				 strerror(m->in.fd >= 0 ? EISDIR : errno));
 	progress_init(&m->progress, S_ISREG(st.st_mode) ? st.st_size : 0);
 	return 0;
 }

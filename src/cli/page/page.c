@@ -242,8 +242,8 @@ static int open_page(struct cli *cli, const struct page_options *o)
 
 	if (o->link && !read_base(o->link, base))
 		return fail_with(EX_USAGE,
-			    "--link requires https://HOST, https://HOST:PORT or, for ssh -L, "
-			    "http://127.0.0.1:PORT");
+				 "--link requires https://HOST, https://HOST:PORT or, for ssh -L, "
+				 "http://127.0.0.1:PORT");
 	r = call_plain(cli, "page.open", NULL, &a);
 	if (r != 0 || cli->options.json)
 		return r != 0 ? r : call_print_result(cli, a, NULL, NULL);

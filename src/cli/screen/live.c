@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "cli/kit/talk.h"
+#include "cli/kit/value.h"
 #include "cli/screen/live.h"
 
 enum {
@@ -328,7 +329,9 @@ void live_lost(struct live *l)
 	l->retry_ms = clock_steady_ms() + l->delay_ms;
 	l->delay_ms = 2 * l->delay_ms < RETRY_MAX_MS ? 2 * l->delay_ms : RETRY_MAX_MS;
 	l->changed = true;
-	if (was_here)
+	for (unsigned i = 0; i < l->n_parts; i++)
+		l->parts[i].open = false;
+	if (was_here && l->away)
 		l->away(l->arg);
 }
 
@@ -382,7 +385,13 @@ static void on_subscribed(void *arg, int result, const struct koine_answer *a)
 	l->here = l->was_here = l->changed = true;
 	l->delay_ms = RETRY_MS;
 	l->ask_ms = 0;
-	l->back(l->arg);
+	for (unsigned i = 0; i < l->n_parts; i++) {
+		l->parts[i].stale = true;
+		l->parts[i].open = false;
+		l->parts[i].asked_ms = 0;
+	}
+	if (l->back)
+		l->back(l->arg);
 }
 
 /* Before anything is asked: what changes after the answer is told. */
@@ -395,13 +404,118 @@ static void subscribe(struct live *l)
 	(void)live_call(l, "event.subscribe", j, on_subscribed, l);
 }
 
+/* ---- the parts ---- */
+
+const struct koine_value *live_member(const struct live_part *p, const char *member)
+{
+	return koine_value_get(koine_doc_root(p->doc), member);
+}
+
+static bool is_changed(const struct live_part *p, struct text type)
+{
+	bool changed = false;
+
+	for (int i = 0; i < 2 && p->row->events[i]; i++)
+		changed |= text_begins(type, text_of(p->row->events[i]));
+	return changed;
+}
+
+static void keep(struct live_part *p, const struct koine_value *result)
+{
+	struct koine_doc *doc = result ? doc_of_value(result) : NULL;
+
+	if (result && !doc)
+		return;
+	koine_doc_free(p->doc);
+	p->doc = doc;
+}
+
+static bool is_asking(const struct live *l)
+{
+	bool asking = false;
+
+	for (unsigned i = 0; i < l->n_parts; i++)
+		asking |= l->parts[i].open;
+	return asking;
+}
+
+static void on_part(void *arg, int result, const struct koine_answer *a)
+{
+	struct live_part *p = arg;
+	struct live *l = p->live;
+	const struct koine_value *v = result == 0 ? koine_answer_result(a) : NULL;
+
+	p->open = false;
+	if (l->leave || (p->row->needed && !live_took(l, p->row->method, result, a)))
+		return;
+	if (live_is_loss(result, a)) {
+		live_lost(l);
+		return;
+	}
+	if (!p->row->passing)
+		keep(p, v);
+	if (p->row->took)
+		p->row->took(p->arg, v);
+	/* Parts that belong together are drawn together. */
+	l->changed |= !p->row->needed || !is_asking(l);
+}
+
+static bool ask_part(struct live *l, struct live_part *p, uint64_t now)
+{
+	const struct live_row *row = p->row;
+	struct koine_json *j = params_new();
+
+	for (int i = 0; i < 2; i++)
+		params_add_raw(j, row->with[i][0], text_of(row->with[i][1]));
+	if (row->limit > 0)
+		params_add_int(j, "limit", row->limit);
+	if (row->add)
+		row->add(p->arg, j);
+	p->live = l;
+	p->stale = false;
+	p->open = true;
+	p->asked_ms = now;
+	return live_call(l, row->method, j, on_part, p);
+}
+
+static uint64_t due_ms(const struct live_part *p)
+{
+	bool polled = p->row->polled && koine_value_first(live_member(p, p->row->polled));
+	bool soon = p->stale || polled;
+
+	if (p->open || (!soon && p->row->most_ms == 0))
+		return UINT64_MAX;
+	return p->asked_ms == 0
+		       ? 0
+		       : p->asked_ms + (uint64_t)(soon ? p->row->least_ms : p->row->most_ms);
+}
+
+/* When it is to be called next. */
+static uint64_t ask(struct live *l)
+{
+	uint64_t now = clock_steady_ms(), next = UINT64_MAX;
+
+	for (unsigned i = 0; i < l->n_parts && l->here; i++) {
+		if (due_ms(&l->parts[i]) <= now && !ask_part(l, &l->parts[i], now))
+			break;
+		if (due_ms(&l->parts[i]) < next)
+			next = due_ms(&l->parts[i]);
+	}
+	return next;
+}
+
 static void on_notification(void *arg, const char *method, size_t len,
 			    const struct koine_value *whole)
 {
+	const struct koine_value *event = koine_value_get(whole, "params");
 	struct live *l = arg;
 
-	if (!l->leave && l->here)
-		l->told(l->arg, koine_value_get(whole, "params"));
+	if (l->leave || !l->here)
+		return;
+	for (unsigned i = 0; i < l->n_parts; i++)
+		l->parts[i].stale |= is_changed(&l->parts[i], member_string(event, "type"));
+	if (l->told)
+		l->told(l->arg, event);
 }
 
 static bool is_talking(const struct live *l)
@@ -416,7 +530,7 @@ static void talk(struct live *l)
 	if (!is_talking(l) && !l->leave && clock_steady_ms() >= l->retry_ms)
 		subscribe(l);
 	if (l->here && !l->leave)
-		l->ask_ms = clock_steady_ms() + (uint64_t)l->ask(l->arg);
+		l->ask_ms = ask(l);
 }
 
 /* ---- the round ---- */
@@ -479,5 +593,7 @@ int live_run(struct live *l)
 	r = run(l);
 	/* Callbacks of pending calls may still use what the caller has. */
 	talk_hang_up(l->cli);
+	for (unsigned i = 0; i < l->n_parts; i++)
+		koine_doc_free(l->parts[i].doc);
 	return r;
 }

@@ -1,7 +1,7 @@
 /*
- * A live view: the screen, its keys, and a connection that comes back when koined does. The view
- * asks anew what an event says has changed; it never asks while nothing has happened, unless its
- * `due` says so.
+ * A live view: the screen, its keys, and a connection that comes back when koined does. What it shows
+ * comes in parts, each the response to one call. A part is requested again when an event says that it
+ * has changed, and never while nothing has happened, unless its row says so.
  */
 #pragma once
 
@@ -85,21 +85,51 @@ struct work {
 
 bool rows_work(struct rows *r, const struct work *w);
 
-enum { LIVE_NEVER = 1 << 30 }; /* milliseconds */
+/* What a part requests, and when. */
+struct live_row {
+	const char *method;
+	const char *with[2][2]; /* parameters, and their JSON */
+	int limit;              /* the same; 0: none */
+	/* Adds others; or NULL. */
+	void (*add)(void *arg, struct koine_json *params);
+	const char *events[2]; /* those whose type begins so change it */
+	int least_ms;          /* between two requests */
+	int most_ms;           /* the same, if no event comes; 0: it stays */
+	const char *
+		polled; /* a list: while it has items, least_ms counts without any event; or NULL */
+	bool needed;    /* an error ends the view; otherwise the part is empty then */
+	bool passing;   /* the response is not kept */
+	/* It was answered; NULL: with an error. Or NULL. */
+	void (*took)(void *arg, const struct koine_value *result);
+};
+
+struct live;
+
+struct live_part {
+	const struct live_row *row;
+	void *arg;             /* for the callbacks of its row */
+	struct koine_doc *doc; /* the last response; NULL: none */
+	bool stale;            /* set it, and the part is requested again */
+	bool open;             /* requested, without a response */
+	uint64_t asked_ms;
+	struct live *live; /* internal */
+};
+
+/* A member of what a part has. */
+const struct koine_value *live_member(const struct live_part *p, const char *member);
 
 struct live {
 	struct cli *cli;
 	void *arg; /* for all callbacks */
 	/* The types of events that are wanted. */
 	const struct option_list *types;
-	/* koined is here, for the first time or again: nothing that was known counts. */
+	struct live_part *parts;
+	unsigned n_parts;
+	/* koined is here, for the first time or again; it left: what was asked is not answered; an event
+	 * has come. Or NULL. */
 	void (*back)(void *arg);
-	/* It left; what was asked is not answered. */
 	void (*away)(void *arg);
 	void (*told)(void *arg, const struct koine_value *event);
-	/* Called in every round while koined is here: asks what is to be asked. Returns in how many
-	 * milliseconds it wants to be called even if nothing happens. */
-	int (*ask)(void *arg);
 	void (*key)(void *arg, int key);
 	void (*draw)(void *arg, struct canvas *c);
 	/* ---- for the view ---- */

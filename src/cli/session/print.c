@@ -285,8 +285,8 @@ static int print_tree(const struct cli *cli, const struct koine_value *sessions,
 	at = find(t, wanted);
 	if (at < 0)
 		return fail_with(EXIT_ERROR_ANSWER,
-			    "session '%.*s' not found among the last %d sessions",
-			    TEXT_ARGS(wanted), SESSIONS_MAX);
+				 "session '%.*s' not found among the last %d sessions",
+				 TEXT_ARGS(wanted), SESSIONS_MAX);
 	print_root(t, root_of(t, at));
 	return 0;
 }

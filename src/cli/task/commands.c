@@ -25,11 +25,10 @@ static int task_find_project(struct cli *cli)
 	if (given[0] == '\0' || realpath(given, o->project_path))
 		return 0;
 	return fail_with(EX_NOINPUT, "%s %s: %s", o->project ? "--project" : "KOINE_PROJECT", given,
-		    strerror(errno));
+			 strerror(errno));
 }
 
-/* Adds the project. */
-static void task_scope(const struct cli *cli, struct koine_json *params)
+void task_scope(const struct cli *cli, struct koine_json *params)
 {
 	const struct task_options *o = cli->own;
 
@@ -385,7 +384,8 @@ static int change(struct cli *cli, const struct request *one, const char *method
 	const struct task_options *o = cli->own;
 
 	if (cli->n_args > 0 && o->group)
-		return fail_with(EX_USAGE, "task %s takes a group or IDs, not both", cli->sub->name);
+		return fail_with(EX_USAGE, "task %s takes a group or IDs, not both",
+				 cli->sub->name);
 	return cli->n_args > 0 ? request_run_each(cli, one) : pause_all(cli, method, did);
 }
 
@@ -410,8 +410,9 @@ static int cmd_parallel(struct cli *cli)
 	int r;
 
 	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX)
-		return fail_with(EX_USAGE, "invalid number of tasks '%.60s': expected a whole number",
-			    cli->args[0]);
+		return fail_with(EX_USAGE,
+				 "invalid number of tasks '%.60s': expected a whole number",
+				 cli->args[0]);
 	j = params_new();
 	params_add_int(j, "parallel", n);
 	params_add(j, "group", o->group);

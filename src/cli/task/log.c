@@ -308,9 +308,9 @@ static int add_variable(struct koine_json *j, const char *given)
 	value = value ? value + 1 : getenv(name);
 	if (!value || name[0] == '\0')
 		return fail_with(EX_USAGE,
-			    name[0] ? "--env %s: your environment has no such variable"
-				    : "--env requires NAME or NAME=VALUE, not '%s'",
-			    given);
+				 name[0] ? "--env %s: your environment has no such variable"
+					 : "--env requires NAME or NAME=VALUE, not '%s'",
+				 given);
 	koine_json_key(j, name);
 	koine_json_string(j, value);
 	return 0;
@@ -496,7 +496,7 @@ static int check_waits(const struct koine_value *task)
 	if (text_is(state, "queued"))
 		return 0;
 	return fail_with(EXIT_ERROR_ANSWER, "the task is %.*s; only queued tasks can be changed",
-		    TEXT_ARGS(state));
+			 TEXT_ARGS(state));
 }
 
 static int edit_prompt(struct cli *cli)

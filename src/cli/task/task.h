@@ -46,7 +46,10 @@ bool task_project_above(const char *folder, char project[PATH_MAX]);
 
 /* ---- commands.c ---- */
 
-/* Starts params with the project. */
+/* Adds the project. */
+void task_scope(const struct cli *cli, struct koine_json *params);
+
+/* Starts params with it. */
 struct koine_json *task_params(const struct cli *cli);
 
 /* Like task_id, but complains. */

@@ -12,19 +12,9 @@ enum { EVERY_MS = 1000, TASKS_MAX = 200, ENDED_MAX = 50, GROUP_WIDTH = 10 };
 /* The three requests. */
 enum part { RUNNING, QUEUED, NEWEST, N_PARTS };
 
-struct watch;
-
-struct question {
-	struct watch *watch;
-	struct koine_doc *doc; /* the last answer; NULL: none yet */
-};
-
 struct watch {
 	struct live live;
-	struct question parts[N_PARTS];
-	unsigned n_open; /* requests without an answer */
-	bool stale;      /* something has changed since they were sent */
-	uint64_t next_ms;
+	struct live_part parts[N_PARTS];
 	/* of the current frame */
 	struct rows rows;
 	unsigned n_hidden;
@@ -32,83 +22,40 @@ struct watch {
 
 /* ---- asking ---- */
 
-static void on_answer(void *arg, int result, const struct koine_answer *a)
+static void add_scope(void *arg, struct koine_json *params)
 {
-	struct question *q = arg;
-	struct watch *w = q->watch;
-	struct koine_doc *doc;
-
-	if (w->n_open > 0)
-		w->n_open--;
-	if (!live_took(&w->live, "task.find", result, a))
-		return;
-	doc = doc_of_value(koine_answer_result(a));
-	if (!doc)
-		return;
-	koine_doc_free(q->doc);
-	q->doc = doc;
-	w->live.changed = w->n_open == 0;
-}
-
-static bool ask_part(struct watch *w, enum part part)
-{
-	static const char *const states[] = {[RUNNING] = "running", [QUEUED] = "queued", NULL};
+	const struct watch *w = arg;
 	const struct task_options *o = w->live.cli->own;
-	struct koine_json *j = task_params(w->live.cli);
 
-	params_add(j, "state", states[part]);
-	params_add(j, "group", o->group);
-	params_add_bool(j, "lines", part != QUEUED);
-	params_add_int(j, "limit", part == NEWEST ? ENDED_MAX : TASKS_MAX);
-	w->n_open++;
-	return live_call(&w->live, "task.find", j, on_answer, &w->parts[part]);
-}
-
-static bool runs_any(const struct watch *w)
-{
-	return member_first(koine_doc_root(w->parts[RUNNING].doc), "tasks") != NULL;
+	task_scope(w->live.cli, params);
+	params_add(params, "group", o->group);
 }
 
 /* An event says when tasks come and go, but nothing says when one prints. */
-static int ask(void *arg)
-{
-	struct watch *w = arg;
-	uint64_t now = clock_steady_ms();
-
-	if (w->n_open > 0 || (!w->stale && !runs_any(w)))
-		return LIVE_NEVER;
-	if (now < w->next_ms)
-		return (int)(w->next_ms - now);
-	w->stale = false;
-	w->next_ms = now + EVERY_MS;
-	for (int i = 0; i < N_PARTS; i++) {
-		if (!ask_part(w, (enum part)i))
-			break;
-	}
-	return EVERY_MS;
-}
-
-static void on_back(void *arg)
-{
-	struct watch *w = arg;
-
-	w->stale = true;
-	w->next_ms = 0;
-}
-
-static void on_away(void *arg)
-{
-	struct watch *w = arg;
-
-	w->n_open = 0;
-}
-
-static void on_told(void *arg, const struct koine_value *event)
-{
-	struct watch *w = arg;
-
-	w->stale = true;
-}
+static const struct live_row parts[N_PARTS] = {
+	[RUNNING] = {"task.find",
+		     {{"state", "\"running\""}, {"lines", "true"}},
+		     TASKS_MAX,
+		     add_scope,
+		     {"task."},
+		     EVERY_MS,
+		     .polled = "tasks",
+		     .needed = true},
+	[QUEUED] = {"task.find",
+		    {{"state", "\"queued\""}, {"lines", "false"}},
+		    TASKS_MAX,
+		    add_scope,
+		    {"task."},
+		    EVERY_MS,
+		    .needed = true},
+	[NEWEST] = {"task.find",
+		    {{"lines", "true"}},
+		    ENDED_MAX,
+		    add_scope,
+		    {"task."},
+		    EVERY_MS,
+		    .needed = true},
+};
 
 /* ---- drawing ---- */
 
@@ -116,8 +63,7 @@ static void draw_counts(struct watch *w)
 {
 	static const char *const states[] = {"running", "queued", "completed", "failed",
 					     "cancelled"};
-	const struct koine_value *counts =
-		koine_value_get(koine_doc_root(w->parts[NEWEST].doc), "counts");
+	const struct koine_value *counts = live_member(&w->parts[NEWEST], "counts");
 	char line[160];
 	int n = 0;
 
@@ -170,8 +116,7 @@ static bool has_ended(const struct koine_value *task)
 
 static void draw_part(struct watch *w, enum part part)
 {
-	const struct koine_value *tasks =
-		koine_value_get(koine_doc_root(w->parts[part].doc), "tasks");
+	const struct koine_value *tasks = live_member(&w->parts[part], "tasks");
 	const struct koine_value *task = koine_value_first(tasks);
 	const struct koine_value *queued[TASKS_MAX];
 	size_t n = part == QUEUED ? task_in_order(tasks, queued, TASKS_MAX) : 0;
@@ -186,7 +131,7 @@ static void draw_part(struct watch *w, enum part part)
 
 static bool is_empty(const struct watch *w)
 {
-	return !member_first(koine_doc_root(w->parts[NEWEST].doc), "tasks");
+	return !koine_value_first(live_member(&w->parts[NEWEST], "tasks"));
 }
 
 static void draw(void *arg, struct canvas *c)
@@ -227,22 +172,16 @@ int cmd_task_watch(struct cli *cli)
 		.live = {.cli = cli,
 			 .arg = &w,
 			 .types = &types,
-			 .back = on_back,
-			 .away = on_away,
-			 .told = on_told,
-			 .ask = ask,
+			 .parts = w.parts,
+			 .n_parts = N_PARTS,
 			 .key = on_key,
 			 .draw = draw},
 	};
-	int r;
 
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return fail_with(EX_USAGE,
-			    "task watch requires a terminal; use koine task list instead");
+				 "task watch requires a terminal; use koine task list instead");
 	for (int i = 0; i < N_PARTS; i++)
-		w.parts[i].watch = &w;
-	r = live_run(&w.live);
-	for (int i = 0; i < N_PARTS; i++)
-		koine_doc_free(w.parts[i].doc);
-	return r;
+		w.parts[i] = (struct live_part) {.row = &parts[i], .arg = &w};
+	return live_run(&w.live);
 }

@@ -41,7 +41,7 @@ static void put_text(struct canvas *c, const char *before, struct text t)
 
 static void draw_daemon(struct page *p)
 {
-	const struct koine_value *status = koine_doc_root(p->top->answers[TOP_STATUS].doc);
+	const struct koine_value *status = koine_doc_root(p->top->parts[TOP_STATUS].doc);
 	struct canvas *c = p->rows.canvas;
 	char span[SPAN_SHOWN];
 
@@ -61,10 +61,10 @@ static void draw_daemon(struct page *p)
 
 static void draw_counts(struct page *p)
 {
-	const struct koine_value *status = koine_doc_root(p->top->answers[TOP_STATUS].doc);
+	const struct koine_value *status = koine_doc_root(p->top->parts[TOP_STATUS].doc);
 	const struct koine_value *tasks =
 		koine_value_get(koine_value_get(status, "subsystems"), "supervisor");
-	const struct koine_value *memory = koine_doc_root(p->top->answers[TOP_MEMORY].doc);
+	const struct koine_value *memory = koine_doc_root(p->top->parts[TOP_MEMORY].doc);
 
 	if (!rows_begin(&p->rows))
 		return;

@@ -112,9 +112,10 @@ static void on_events(void *arg, int result, const struct koine_answer *a)
 }
 
 /* Asks what these sessions said last, where it is not known. */
-static void top_ask_lines(struct top *t, const struct koine_value *sessions)
+static void take_sessions(void *arg, const struct koine_value *result)
 {
-	const struct koine_value *s = koine_value_first(sessions);
+	const struct koine_value *s = member_first(result, "sessions");
+	struct top *t = arg;
 
 	for (unsigned n = 0; s && n < TOP_LINES / 2; s = koine_value_next(s), n++) {
 		struct text id = member_string(s, "id");
@@ -154,9 +155,10 @@ static void add_sample(struct text line, struct text family, double *sum)
 }
 
 /* Reads what daemon.metrics answered. */
-static void top_count(struct top *t, const struct koine_value *result)
+static void take_figures(void *arg, const struct koine_value *result)
 {
 	struct text line, all = member_string(result, "text");
+	struct top *t = arg;
 	struct top_figures f = {.at_ms = clock_steady_ms(), .own_calls = t->calls_asked};
 	const struct {
 		struct text family;
@@ -206,9 +208,13 @@ static int64_t begin_of_today_ms(void)
 	return (int64_t)mktime(&day) * 1000;
 }
 
+enum { TODAY_MAX = 1000, SECOND = 1000 };
+
 /* Adds up what sessions cost that were active today. */
-static void top_add_costs(struct top *t, const struct koine_value *sessions, size_t limit)
+static void take_costs(void *arg, const struct koine_value *result)
 {
+	const struct koine_value *sessions = koine_value_get(result, "sessions");
+	struct top *t = arg;
 	int64_t today = begin_of_today_ms();
 	size_t n = 0;
 
@@ -222,157 +228,73 @@ static void top_add_costs(struct top *t, const struct koine_value *sessions, siz
 		if (koine_value_double(koine_value_get(s, "cost_usd"), &usd))
 			t->cost_today += usd;
 	}
-	t->cost_is_less = n >= limit;
+	t->cost_is_less = n >= TODAY_MAX;
 }
-
-enum { TODAY_MAX = 1000, SECOND = 1000 };
 
 /* ---- the parts ---- */
 
-static const struct part_row {
-	const char *method;
-	const char *with[2][2]; /* parameters, and their JSON */
-	int limit;              /* the same; 0: none */
-	/* Those whose type begins so change it; NULL: none does. */
-	const char *events;
-	const char *other_events;
-	int least_ms; /* between two requests */
-	int most_ms;  /* the same, if nothing is told; 0: it stays */
-} rows[N_TOP_PARTS] = {
+/* Calls of a connection are answered in turn: these are counted when that one is. */
+static void count_calls(void *arg, struct koine_json *params)
+{
+	struct top *t = arg;
+
+	t->calls_asked = t->live.n_calls;
+}
+
+#define SESSIONS(state)                                                                            \
+	{                                                                                          \
+		"session.list", {{"status", state}}, TOP_LIST_MAX,                                 \
+			.events = {"session.status", "agent."}, .least_ms = SECOND,                \
+			.took = take_sessions                                                      \
+	}
+
+/* A koined that does not know a method leaves its part empty. */
+static const struct live_row rows[N_TOP_PARTS] = {
 	[TOP_STATUS] = {"daemon.status", .least_ms = SECOND, .most_ms = 2 * SECOND},
-	[TOP_FIGURES] = {"daemon.metrics", .least_ms = SECOND, .most_ms = 5 * SECOND},
-	[TOP_AGENTS] = {"chat.agents", {{"names", "true"}}, 0, NULL, NULL, SECOND, 60 * SECOND},
-	[TOP_MEMORY] = {"memory.stats", .events = "memory.", .least_ms = 2 * SECOND},
+	[TOP_FIGURES] = {"daemon.metrics", .add = count_calls, .least_ms = SECOND,
+			 .most_ms = 5 * SECOND, .passing = true, .took = take_figures},
+	[TOP_AGENTS] = {"chat.agents",
+			{{"names", "true"}},
+			.least_ms = SECOND,
+			.most_ms = 60 * SECOND},
+	[TOP_MEMORY] = {"memory.stats", .events = {"memory."}, .least_ms = 2 * SECOND},
+	/* Nothing tells when a task prints. */
 	[TOP_RUNNING] = {"task.find",
 			 {{"state", "\"running\""}, {"lines", "true"}},
 			 TOP_LIST_MAX,
-			 "task.",
-			 NULL,
-			 SECOND},
-	[TOP_QUEUED] =
-		{"task.find", {{"state", "\"queued\""}}, TOP_LIST_MAX, "task.", NULL, SECOND},
-	[TOP_SESSIONS] = {"session.list",
-			  {{"status", "\"running\""}},
-			  TOP_LIST_MAX,
-			  "session.status",
-			  "agent.",
-			  SECOND},
-	[TOP_WAITING] = {"session.list",
-			 {{"status", "\"waiting_input\""}},
-			 TOP_LIST_MAX,
-			 "session.status",
-			 "agent.",
-			 SECOND},
+			 .events = {"task."},
+			 .least_ms = SECOND,
+			 .polled = "tasks"},
+	[TOP_QUEUED] = {"task.find",
+			{{"state", "\"queued\""}},
+			TOP_LIST_MAX,
+			.events = {"task."},
+			.least_ms = SECOND},
+	[TOP_SESSIONS] = SESSIONS("\"running\""),
+	[TOP_WAITING] = SESSIONS("\"waiting_input\""),
 	/* Also at midnight. */
 	[TOP_TODAY] = {"session.list",
 		       {{"archived", "\"any\""}},
 		       TODAY_MAX,
-		       "session.status",
-		       NULL,
-		       30 * SECOND,
-		       600 * SECOND},
+		       .events = {"session.status"},
+		       .least_ms = 30 * SECOND,
+		       .most_ms = 600 * SECOND,
+		       .passing = true,
+		       .took = take_costs},
 };
 
 const struct koine_value *top_list(const struct top *t, enum top_part part, const char *member)
 {
-	return koine_value_get(koine_doc_root(t->answers[part].doc), member);
-}
-
-/* ---- answers ---- */
-
-static void take(struct top *t, struct top_answer *answer, const struct koine_value *result)
-{
-	if (answer == &t->answers[TOP_FIGURES]) {
-		top_count(t, result);
-	} else if (answer == &t->answers[TOP_TODAY]) {
-		top_add_costs(t, koine_value_get(result, "sessions"), TODAY_MAX);
-	} else {
-		koine_doc_free(answer->doc);
-		answer->doc = result ? doc_of_value(result) : NULL;
-	}
-	if (answer == &t->answers[TOP_SESSIONS] || answer == &t->answers[TOP_WAITING])
-		top_ask_lines(t, koine_value_get(result, "sessions"));
-}
-
-/* A koined that does not know the method leaves its part empty. */
-static void on_answer(void *arg, int result, const struct koine_answer *a)
-{
-	struct top_answer *answer = arg;
-	struct top *t = answer->top;
-
-	answer->open = false;
-	if (t->live.leave)
-		return;
-	if (live_is_loss(result, a))
-		live_lost(&t->live);
-	else
-		take(t, answer, result == 0 ? koine_answer_result(a) : NULL);
-	t->live.changed = true;
-}
-
-static bool runs_any(const struct top *t)
-{
-	return koine_value_first(top_list(t, TOP_RUNNING, "tasks")) != NULL;
-}
-
-/* When it is to be asked for next; nothing tells when a task prints. */
-static uint64_t due_ms(const struct top *t, enum top_part part)
-{
-	const struct top_answer *a = &t->answers[part];
-	bool soon = a->stale || (part == TOP_RUNNING && runs_any(t));
-
-	if (a->open || (!soon && rows[part].most_ms == 0))
-		return UINT64_MAX;
-	if (a->asked_ms == 0)
-		return 0;
-	return a->asked_ms + (uint64_t)(soon ? rows[part].least_ms : rows[part].most_ms);
-}
-
-static bool ask_part(struct top *t, enum top_part part, uint64_t now)
-{
-	struct top_answer *a = &t->answers[part];
-	struct koine_json *j = params_new();
-
-	for (int i = 0; i < 2; i++)
-		params_add_raw(j, rows[part].with[i][0], text_of(rows[part].with[i][1]));
-	if (rows[part].limit > 0)
-		params_add_int(j, "limit", rows[part].limit);
-	a->stale = false;
-	a->open = true;
-	a->asked_ms = now;
-	/* Calls of a connection are answered in turn: these are counted when that one is. */
-	if (part == TOP_FIGURES)
-		t->calls_asked = t->live.n_calls;
-	return live_call(&t->live, rows[part].method, j, on_answer, a);
-}
-
-static int ask(void *arg)
-{
-	struct top *t = arg;
-	uint64_t now = clock_steady_ms();
-	uint64_t next = now + LIVE_NEVER;
-
-	(void)inbox_ask(&t->inbox);
-	for (int i = 0; i < N_TOP_PARTS && t->live.here; i++) {
-		if (due_ms(t, (enum top_part)i) <= now && !ask_part(t, (enum top_part)i, now))
-			break;
-		if (due_ms(t, (enum top_part)i) < next)
-			next = due_ms(t, (enum top_part)i);
-	}
-	return next > now ? (int)(next - now) : 0;
+	return live_member(&t->parts[part], member);
 }
 
 /* ---- what the live view tells ---- */
 
+/* Its counters begin at nothing. */
 static void on_back(void *arg)
 {
 	struct top *t = arg;
 
-	inbox_back(&t->inbox);
-	for (int i = 0; i < N_TOP_PARTS; i++)
-		t->answers[i] =
-			(struct top_answer) {.top = t, .doc = t->answers[i].doc, .stale = true};
-	/* Its counters begin at nothing. */
 	t->now = t->before = (struct top_figures) {0};
 }
 
@@ -381,26 +303,14 @@ static void on_away(void *arg)
 	struct top *t = arg;
 
 	inbox_away(&t->inbox);
-	for (int i = 0; i < N_TOP_PARTS; i++)
-		t->answers[i].open = false;
-}
-
-static bool is_begun(struct text type, const char *with)
-{
-	return with && text_begins(type, text_of(with));
 }
 
 static void on_told(void *arg, const struct koine_value *event)
 {
-	struct text type = member_string(event, "type");
 	struct top *t = arg;
 
 	inbox_told(&t->inbox, event);
 	top_take_line(t, event);
-	for (int i = 0; i < N_TOP_PARTS; i++) {
-		if (is_begun(type, rows[i].events) || is_begun(type, rows[i].other_events))
-			t->answers[i].stale = true;
-	}
 }
 
 static void on_key(void *arg, int key)
@@ -420,10 +330,11 @@ static int cmd_top(struct cli *cli)
 		.live = {.cli = cli,
 			 .arg = &t,
 			 .types = &types,
+			 .parts = t.parts,
+			 .n_parts = N_TOP_PARTS,
 			 .back = on_back,
 			 .away = on_away,
 			 .told = on_told,
-			 .ask = ask,
 			 .key = on_key,
 			 .draw = top_draw},
 	};
@@ -432,12 +343,10 @@ static int cmd_top(struct cli *cli)
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
 		return fail_with(EX_USAGE, "top requires a terminal; use koine status instead");
 	for (int i = 0; i < N_TOP_PARTS; i++)
-		t.answers[i].top = &t;
-	inbox_init(&t.inbox, &t.live, NULL);
+		t.parts[i] = (struct live_part) {.row = &rows[i], .arg = &t};
+	inbox_init(&t.inbox, &t.live, &t.parts[TOP_INBOX], NULL);
 	r = live_run(&t.live);
 	inbox_done(&t.inbox);
-	for (int i = 0; i < N_TOP_PARTS; i++)
-		koine_doc_free(t.answers[i].doc);
 	return r;
 }
 

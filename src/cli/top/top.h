@@ -1,9 +1,4 @@
-/*
- * koine top: everything that runs and waits on one screen.
- *
- * What it shows comes in parts, each the answer to one call. A part is asked for again when an
- * event says that it has changed, or at most once a second where there is no such event.
- */
+/* koine top: everything that runs and waits on one screen. */
 #pragma once
 
 #include "cli/approval/inbox.h"
@@ -18,17 +13,8 @@ enum top_part {
 	TOP_SESSIONS, /* that run */
 	TOP_WAITING,  /* sessions that wait for a human */
 	TOP_TODAY,    /* sessions, for what they cost */
+	TOP_INBOX,
 	N_TOP_PARTS,
-};
-
-struct top;
-
-struct top_answer {
-	struct top *top;
-	struct koine_doc *doc; /* NULL: none yet, or koined has no such thing */
-	bool open;             /* asked, and not answered */
-	bool stale;
-	uint64_t asked_ms;
 };
 
 enum { TOP_LIST_MAX = 100, TOP_LINES = 32, TOP_LINE_SIZE = 512 };
@@ -51,7 +37,7 @@ struct top_figures {
 struct top {
 	struct live live;
 	struct inbox inbox;
-	struct top_answer answers[N_TOP_PARTS];
+	struct live_part parts[N_TOP_PARTS];
 	struct top_line lines[TOP_LINES];
 	unsigned next_line;   /* the slot that is used next */
 	uint64_t calls_asked; /* our calls before the figures were asked for */
