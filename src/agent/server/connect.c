@@ -56,7 +56,7 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 	/* Each outage is logged once, and again if the reason becomes another one. */
 	if (!s->said || strcmp(text, s->text) != 0) {
 		if (fault != AGENT_SERVER_GONE)
-			log_warn("agent server not usable", "server=%s reason=\"%s\"", s->name,
+			log_warn("cannot use agent server", "server=%s reason=\"%s\"", s->name,
 				 text);
 		else
 			log_info("agent server unreachable", "server=%s reason=\"%s\"", s->name,

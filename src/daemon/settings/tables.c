@@ -192,7 +192,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "seconds to wait for a complete HTTP request, or for progress_bytes of any other message"},
+	 "maximum time in seconds to receive an HTTP request, or progress_bytes of any other "
+	 "message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
 	 "seconds until koined disconnects a refused client, so that the client can read the "
 	 "reason"},

@@ -389,7 +389,7 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 	g = group.data ? group_find(t, group) : NULL;
 	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
 	    count_limits(t) >= GROUP_LIMITS_MAX)
-		return refuse(why, REFUSE_LIMIT, "at most %d groups can have limits",
+		return refuse(why, REFUSE_LIMIT, "too many groups with limits (limit %d)",
 			      GROUP_LIMITS_MAX);
 	if (!group.data)
 		t->parallel = parallel;
