@@ -155,9 +155,10 @@ static int take_key(struct record_feed *f, struct text project, struct text id)
 }
 
 /* A stale record is read when its changes are stored or lost. */
-static void take_keys(struct record_feed *f)
+static int take_keys(struct record_feed *f)
 {
 	struct list *first;
+	int e;
 
 	list_for_each (at, following, &f->to_read) {
 		struct record *r = list_entry(at, struct record, read_link);
@@ -166,17 +167,20 @@ static void take_keys(struct record_feed *f)
 		if (r->stale && record_pending(r))
 			continue;
 		f->records->opts.reads->key(r, &project, &id);
-		if (take_key(f, project, id) != 0)
-			return;
+		e = take_key(f, project, id);
+		if (e != 0)
+			return e;
 		list_remove(at);
 	}
 	while ((first = list_first(&f->wants))) {
 		struct want *w = list_entry(first, struct want, link);
 
-		if (take_key(f, w->project, w->id) != 0)
-			return;
+		e = take_key(f, w->project, w->id);
+		if (e != 0)
+			return e;
 		drop_want(f, w);
 	}
+	return 0;
 }
 
 static int read_run(struct work *w, int lane)
@@ -284,10 +288,14 @@ static void read_finished(struct work *w, int result)
 /* Reads the queue, unless that is going on. */
 static void feed_go(struct record_feed *f)
 {
+	int e;
+
 	if (f->reading)
 		return;
-	take_keys(f);
+	e = take_keys(f);
 	f->n_reading = f->n;
+	if (f->n == 0 && e != 0)
+		timer_start(f->timer, READ_FAULT_MS);
 	if (f->n == 0)
 		return;
 	f->reading = true;

@@ -7,6 +7,7 @@
 
 #include "engine/event/event.h"
 #include "engine/record/record.h"
+#include "failing/nomem.h"
 #include "io/loop.h"
 #include "store/event.h"
 #include "store/store.h"
@@ -601,6 +602,21 @@ TEST(failed_read_is_repeated)
 	hear(w, "a");
 	do_work(w);
 	w->read_fails = 0;
+	do_work(w);
+	assert_int_equal(w->things[0].value, 4);
+}
+
+TEST(key_without_memory_is_read_later)
+{
+	struct world *w = *state;
+
+	w->things[0].row = 4;
+	record_stale(&w->things[0].record);
+	nomem_fail(1, true);
+	for (unsigned i = 0; i < 3; i++)
+		turn(w);
+	nomem_stop();
+	assert_true(nomem_failed());
 	do_work(w);
 	assert_int_equal(w->things[0].value, 4);
 }
