@@ -517,14 +517,18 @@ static bool is_among(const struct text *groups, unsigned n, const char *name)
 	return false;
 }
 
-void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
+int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
 {
+	int r = 0;
+
 	t->paused = is_among(groups, n, "");
 	for (unsigned i = 0; i < n; i++) {
 		struct group *g = groups[i].len > 0 ? group_get(t, groups[i]) : NULL;
 
 		if (g)
 			set_group(t, g, true);
+		else if (groups[i].len > 0)
+			r = -ENOMEM;
 	}
 	list_for_each (at, following, &t->groups) {
 		struct group *g = list_entry(at, struct group, link);
@@ -533,4 +537,5 @@ void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
 			set_group(t, g, false);
 	}
 	wake_send(t->more);
+	return r;
 }

@@ -202,8 +202,9 @@ static void sync_found(void *tasks, const struct record_found *found)
 
 	if (found->id.data)
 		task_sync(tasks, found->row);
-	else
-		task_pauses_set(tasks, p->groups, p->n);
+	else if (task_pauses_set(tasks, p->groups, p->n) != 0)
+		log_err("could not load paused groups from another host, restart koined to retry",
+			"error=%s", strerror(ENOMEM));
 }
 
 static void forget_number(struct tasks *t, int64_t seq)

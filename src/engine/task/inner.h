@@ -396,7 +396,7 @@ struct live *task_find_open(struct tasks *t, struct text project, struct text id
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
 /* What is paused has changed: exactly these are. */
-void task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
+int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 
 /* ---- program.c: tasks without an agent ---- */
 

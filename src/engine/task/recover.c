@@ -253,9 +253,7 @@ static int load_pauses(struct tasks *t, struct arena *a)
 	unsigned n;
 	int r = store_task_pauses(store_writer(t->store), a, &groups, &n);
 
-	if (r == 0)
-		task_pauses_set(t, groups, n);
-	return r;
+	return r ?: task_pauses_set(t, groups, n);
 }
 
 static int load_all(struct tasks *t, struct arena *a, const struct task *rows, unsigned n)

@@ -1,6 +1,10 @@
 /* What its user keeps back does not start, and everything else does. */
 #include "task_stage.h"
 
+#include <errno.h>
+
+#include "failing/nomem.h"
+
 static struct told stash(struct world *w, const char *id)
 {
 	struct told told = {0};
@@ -262,4 +266,16 @@ TEST(labels_are_short_plain_texts)
 	told = add_like(w, (struct task) {.label = TEXT("für Anna")});
 	assert_int_equal(told.result, 0);
 	assert_true(text_is(wait_for(w, told.id, TASK_COMPLETED).label, "für Anna"));
+}
+
+TEST(pause_without_memory_is_a_fault)
+{
+	struct world *w = *state;
+	const struct text group = TEXT("new");
+
+	nomem_fail(1, true);
+	assert_int_equal(task_pauses_set(tasks_of(w), &group, 1), -ENOMEM);
+	nomem_stop();
+	assert_int_equal(task_pauses_set(tasks_of(w), &group, 1), 0);
+	assert_true(task_group_is_paused(tasks_of(w), group));
 }
