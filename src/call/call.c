@@ -281,6 +281,11 @@ struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *a
 	return done;
 }
 
+struct done call_await(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+}
+
 void call_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
 {
 	assert(c->waits);

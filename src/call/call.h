@@ -134,6 +134,10 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
  */
 struct done call_later(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg);
 
+/* For a handler that has passed the call to a function as the argument of its callback: r is what the function
+ * returned. 0: the callback answers, later. Else the call fails. */
+struct done call_await(struct call *c, int r);
+
 /*
  * For a row's `before`, on the loop: the call waits. on_cancel (may be NULL) is called as for
  * call_later; it should make call_go_on come soon.

@@ -212,6 +212,14 @@ static inline void on_done(void *arg, int result, const struct why *why)
 	t->why = *why;
 }
 
+/* What a function that takes a callback has returned: if it refuses, it does not call that. */
+static inline void note_refusal(struct told *t, int result)
+{
+	t->n += result != 0;
+	if (result != 0)
+		t->result = result;
+}
+
 static inline void on_retried(void *arg, int result, const struct text *ids, unsigned n,
 			      const struct why *why)
 {
@@ -222,7 +230,7 @@ static inline struct told submit(struct world *w, const struct task_new *in)
 {
 	struct told told = {0};
 
-	task_submit(tasks_of(w), in, on_submitted, &told);
+	note_refusal(&told, task_submit(tasks_of(w), in, on_submitted, &told, &told.why));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -247,7 +255,8 @@ static inline struct told cancel(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, &told);
+	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done,
+					&told, &told.why));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -256,7 +265,8 @@ static inline struct told retry(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_retry(tasks_of(w), text_of(w->project), text_of(id), on_retried, &told);
+	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(id), on_retried,
+				       &told, &told.why));
 	stage_until(&w->stage, told.n);
 	return told;
 }

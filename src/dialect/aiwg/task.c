@@ -112,9 +112,7 @@ static void submitted(void *arg, int r, const struct task_submitted *task, const
 
 static struct done submit(struct call *c, const struct task_new *task)
 {
-	(void)call_later(c, NULL, NULL);
-	task_submit(call_tasks(c), task, submitted, c);
-	return call_settled(c);
+	return call_await(c, task_submit(call_tasks(c), task, submitted, c, &c->why));
 }
 
 /* The original treats "" as missing. */
@@ -179,9 +177,8 @@ struct done aiwg_task_cancel(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	task_cancel(call_tasks(c), aiwg_folder(c, in->project), in->id, cancelled, c);
-	return call_settled(c);
+	return call_await(c, task_cancel(call_tasks(c), aiwg_folder(c, in->project), in->id,
+					 cancelled, c, &c->why));
 }
 
 /* ---- list ---- */

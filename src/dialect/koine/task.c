@@ -56,18 +56,16 @@ static struct done handle_release(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_release(call_tasks(c), in->project, in->id, koine_task_did, c);
-	return call_settled(c);
+	return call_await(
+		c, task_release(call_tasks(c), in->project, in->id, koine_task_did, c, &c->why));
 }
 
 static struct done handle_retry(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_retry(call_tasks(c), in->project, in->id, on_retried, c);
-	return call_settled(c);
+	return call_await(c,
+			  task_retry(call_tasks(c), in->project, in->id, on_retried, c, &c->why));
 }
 
 /* ---- looking ---- */

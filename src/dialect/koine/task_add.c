@@ -96,12 +96,6 @@ static void on_added(void *arg, int r, const struct task_submitted *task, const 
 	(void)call_reply_object(c);
 }
 
-static struct done submit(struct call *c, const struct task_new *new)
-{
-	task_submit(call_tasks(c), new, on_added, c);
-	return call_settled(c);
-}
-
 static int read_new(struct call *c, struct task_new *new)
 {
 	const struct add_in *in = c->in;
@@ -119,8 +113,7 @@ static struct done handle_add(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	/* This takes a single commit, so there is nothing to cancel. */
-	(void)call_later(c, NULL, NULL);
-	return submit(c, &new);
+	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->why));
 }
 
 /* ---- the method table ---- */

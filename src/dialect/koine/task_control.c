@@ -19,18 +19,16 @@ static struct done handle_stash(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_stash(call_tasks(c), in->project, in->id, koine_task_did, c);
-	return call_settled(c);
+	return call_await(
+		c, task_stash(call_tasks(c), in->project, in->id, koine_task_did, c, &c->why));
 }
 
 static struct done handle_enqueue(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms, koine_task_did, c);
-	return call_settled(c);
+	return call_await(c, task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms,
+					  koine_task_did, c, &c->why));
 }
 
 /* ---- changing one ---- */
@@ -53,9 +51,8 @@ static struct done handle_edit(struct call *c)
 		edit.priority = &in->priority;
 	if (in->timeout_ms != AS_IT_IS)
 		edit.timeout_ms = &in->timeout_ms;
-	(void)call_later(c, NULL, NULL);
-	task_edit(call_tasks(c), in->project, in->id, &edit, koine_task_did, c);
-	return call_settled(c);
+	return call_await(c, task_edit(call_tasks(c), in->project, in->id, &edit, koine_task_did, c,
+				       &c->why));
 }
 
 /* ---- a group, or all ---- */
@@ -77,9 +74,8 @@ static struct done handle_pause(struct call *c)
 {
 	const struct group_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_pause(call_tasks(c), in->group, c->method->arg == pauses, on_paused, c);
-	return call_settled(c);
+	return call_await(c, task_pause(call_tasks(c), in->group, c->method->arg == pauses,
+					on_paused, c, &c->why));
 }
 
 static struct done handle_parallel(struct call *c)
@@ -106,9 +102,7 @@ static struct done handle_clean(struct call *c)
 {
 	const struct task_cleaning *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_clean(call_tasks(c), in, on_cleaned, c);
-	return call_settled(c);
+	return call_await(c, task_clean(call_tasks(c), in, on_cleaned, c));
 }
 
 /* ---- the method table ---- */

@@ -69,9 +69,7 @@ static struct done handle_add(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	task_submit(call_tasks(c), &new, on_added, c);
-	return call_settled(c);
+	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->why));
 }
 
 /* ---- looking ---- */
@@ -240,9 +238,8 @@ static struct done handle_cancel(struct call *c)
 {
 	const struct one_in *in = c->in;
 
-	(void)call_later(c, NULL, NULL);
-	task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c);
-	return call_settled(c);
+	return call_await(
+		c, task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c, &c->why));
 }
 
 /* ---- the tools ---- */

@@ -48,10 +48,6 @@ static void on_submitted(void *arg, int result, const struct task_submitted *tas
 {
 	struct firing *f = arg;
 
-	if (result == REFUSE_STOPPING) {
-		firing_give_back(f);
-		return;
-	}
 	if (result != 0) {
 		firing_fail(f, result, why);
 		return;
@@ -75,7 +71,6 @@ static int submit_task(struct firing *f, struct why *why)
 	const char *name;
 	int r = action_text(f, &name, &in.task.prompt);
 
-	(void)why;
 	if (r != 0)
 		return r;
 	object_begin(&metadata, &f->arena);
@@ -86,8 +81,10 @@ static int submit_task(struct firing *f, struct why *why)
 	if (!opts->tasks)
 		return -ENOSYS;
 	in.task.metadata.value = metadata.root;
-	task_submit(opts->tasks, &in, on_submitted, f);
-	return 0;
+	r = task_submit(opts->tasks, &in, on_submitted, f, why);
+	if (r == REFUSE_STOPPING)
+		firing_give_back(f);
+	return r == REFUSE_STOPPING ? 0 : r;
 }
 
 /* ---- a program ---- */

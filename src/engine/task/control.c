@@ -65,31 +65,30 @@ static int check_found(const struct lookup *l, struct why *why)
 	return refuse_ended(&l->found, why);
 }
 
-static void cancel_found(struct lookup *l, struct live *found);
+static int cancel_found(struct lookup *l, struct live *found);
 
-/* All open tasks are in memory, so another host has just brought this one there, or changed it. */
-static bool take_news(struct lookup *l)
+/* All open tasks are in memory, so another host has just brought this one there, or changed it. Returns it if it
+ * is to be cancelled. */
+static struct live *take_news(struct lookup *l)
 {
-	struct live *found;
 	unsigned n;
 
-	if (!l->news.found)
-		return false;
 	task_sync(l->request.tasks, &l->news);
-	found = live_find(l->request.tasks, l->news.project, l->id, &n);
-	if (l->then != LOOKUP_CANCEL || !found)
-		return false;
-	cancel_found(l, found);
-	return true;
+	return l->then == LOOKUP_CANCEL ? live_find(l->request.tasks, l->news.project, l->id, &n)
+					: NULL;
 }
 
 static void lookup_finished(struct work *w, int result)
 {
 	struct lookup *l = list_entry(w, struct lookup, request.work);
+	struct live *found = result == 0 && l->news.found ? take_news(l) : NULL;
 
-	if (result == 0 && take_news(l))
-		return;
-	request_done(&l->request, result != 0 ? result : check_found(l, &l->request.why));
+	if (found)
+		result = cancel_found(l, found);
+	else if (result == 0)
+		result = check_found(l, &l->request.why);
+	if (result != 0)
+		request_done(&l->request, result);
 }
 
 /* NULL: no memory. */
@@ -130,25 +129,21 @@ static int look_up(struct tasks *t, struct text project, struct text id, int the
 	return r;
 }
 
-struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
-			    void *arg)
+int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		   struct live **ret_live, struct why *why)
 {
-	struct why why = {0};
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
-	int r = 0;
 
+	*ret_live = NULL;
 	if (n == 0)
-		r = look_up(t, project, id, LOOKUP_ONLY, fn, arg);
-	else if (n > 1)
-		r = refuse_several(&why);
-	else if (l->task.state > TASK_RUNNING)
-		r = refuse_ended(&l->task, &why);
-	else
-		return l;
-	if (r != 0)
-		fn(arg, r, &why);
-	return NULL;
+		return look_up(t, project, id, LOOKUP_ONLY, fn, arg);
+	if (n > 1)
+		return refuse_several(why);
+	if (l->task.state > TASK_RUNNING)
+		return refuse_ended(&l->task, why);
+	*ret_live = l;
+	return 0;
 }
 
 /* ---- cancelling ---- */
@@ -164,9 +159,7 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 {
 	live_set_text(l, &l->task.error, TEXT(TASK_CANCEL_REQUESTED));
 	task_write(t, l, NULL, c);
-	/* If it cannot be stored, the callback is called at once, and may have ended the run. */
-	if (l->run)
-		run_end_with(l->run, INTENT_CANCEL);
+	run_end_with(l->run, INTENT_CANCEL);
 }
 
 /* What another host runs: it is asked to cancel it. fn is called when that is on disk. */
@@ -245,36 +238,32 @@ static void cancel_stored(void *lookup, int result, const struct why *why)
 	request_done(&l->request, result);
 }
 
-static void cancel_found(struct lookup *l, struct live *found)
+static int cancel_found(struct lookup *l, struct live *found)
 {
-	int r;
-
-	r = cancel(l->request.tasks, found, cancel_stored, l, &l->request.why);
-	if (r != 0)
-		request_done(&l->request, r);
+	return cancel(l->request.tasks, found, cancel_stored, l, &l->request.why);
 }
 
-void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		struct why *why)
 {
-	struct why why = {0};
 	unsigned n;
 	struct live *found = live_find(t, project, id, &n);
 	struct lookup *l;
-	int r = -ENOMEM;
+	int r;
 
-	if (n == 0) {
-		r = look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
-	} else if (n > 1) {
-		r = refuse_several(&why);
-	} else {
-		l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
-		if (l) {
-			cancel_found(l, found);
-			return;
-		}
+	if (n == 0)
+		return look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
+	if (n > 1)
+		return refuse_several(why);
+	l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
+	if (!l)
+		return -ENOMEM;
+	r = cancel_found(l, found);
+	if (r != 0) {
+		*why = l->request.why;
+		request_free(l);
 	}
-	if (r != 0)
-		fn(arg, r, &why);
+	return r;
 }
 
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel)
@@ -305,19 +294,15 @@ static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, 
 	return 0;
 }
 
-void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		 struct why *why)
 {
-	struct why why = {0};
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
-	int r;
 
 	if (n == 0)
-		r = refuse(&why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
-	else
-		r = n > 1 ? refuse_several(&why) : release(t, l, fn, arg, &why);
-	if (r != 0)
-		fn(arg, r, &why);
+		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
+	return n > 1 ? refuse_several(why) : release(t, l, fn, arg, why);
 }
 
 /* ---- keeping one back ---- */
@@ -353,27 +338,22 @@ static int set_stashed(struct tasks *t, struct live *l, bool stashed, int64_t de
 	return 0;
 }
 
-void task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg)
+int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+	       struct why *why)
 {
-	struct live *l = task_find_open(t, project, id, fn, arg);
-	struct why why = {0};
-	int r = l ? set_stashed(t, l, true, 0, fn, arg, &why) : 0;
+	struct live *l;
+	int r = task_find_open(t, project, id, fn, arg, &l, why);
 
-	if (r != 0)
-		fn(arg, r, &why);
+	return l ? set_stashed(t, l, true, 0, fn, arg, why) : r;
 }
 
-void task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		  task_done_fn fn, void *arg)
+int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
+		 task_done_fn fn, void *arg, struct why *why)
 {
-	struct why why = {0};
-	int r = task_check_delay(delay_ms, &why);
-	struct live *l = r == 0 ? task_find_open(t, project, id, fn, arg) : NULL;
+	struct live *l = NULL;
+	int r = task_check_delay(delay_ms, why) ?: task_find_open(t, project, id, fn, arg, &l, why);
 
-	if (l)
-		r = set_stashed(t, l, false, delay_ms, fn, arg, &why);
-	if (r != 0)
-		fn(arg, r, &why);
+	return l ? set_stashed(t, l, false, delay_ms, fn, arg, why) : r;
 }
 
 /* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
@@ -499,13 +479,10 @@ static int pause_submit(struct tasks *t, struct text group, bool paused, task_do
 	return r;
 }
 
-void task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
+int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
+	       struct why *why)
 {
-	struct why why = {0};
-	int r = check_pause(t, group, paused, &why) ?: pause_submit(t, group, paused, fn, arg);
-
-	if (r != 0)
-		fn(arg, r, &why);
+	return check_pause(t, group, paused, why) ?: pause_submit(t, group, paused, fn, arg);
 }
 
 static bool is_among(const struct text *groups, unsigned n, const char *name)

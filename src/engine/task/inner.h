@@ -387,10 +387,10 @@ void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_
 
 /* ---- control.c ---- */
 
-/* The one open task of this id. If there is none, the store is asked, and fn gets the refusal that it has
- * ended or does not exist: NULL. */
-struct live *task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn,
-			    void *arg);
+/* The one open task of this id. NULL, and 0, if there is none: the store is asked, and fn gets the refusal that
+ * it has ended or does not exist. */
+int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		   struct live **ret_live, struct why *why);
 
 /* The row of a task that may be this host's to run has another host's request to cancel it. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);

@@ -363,8 +363,8 @@ static int submit_when_kept(struct retry *q, const struct live *l)
 	return 0;
 }
 
-static int start(struct tasks *t, struct text project, struct text id, task_retried_fn fn,
-		 void *arg, struct why *why)
+int task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg,
+	       struct why *why)
 {
 	unsigned n;
 	const struct live *l = live_find(t, project, id, &n);
@@ -386,13 +386,4 @@ static int start(struct tasks *t, struct text project, struct text id, task_retr
 	*why = q->request.why;
 	request_free(q);
 	return r;
-}
-
-void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg)
-{
-	struct why why = {0};
-	int r = start(t, project, id, fn, arg, &why);
-
-	if (r != 0)
-		fn(arg, r, NULL, 0, &why);
 }

@@ -447,8 +447,6 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 	s->fn = fn;
 	s->request.arg = arg;
 	s->queue_size = p->n[TASK_QUEUED] + p->n_coming + 1;
-	t->n_coming++;
-	p->n_coming++;
 	return s;
 }
 
@@ -465,22 +463,26 @@ static int check_submit(const struct tasks *t, struct text project, const struct
 					       project_find(t, project), why);
 }
 
-void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg)
+int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
+		struct why *why)
 {
 	struct text project = in->task.project.data ? in->task.project : TEXT("");
-	struct why why = {0};
-	struct submit *s = NULL;
-	int r = check_submit(t, project, in, &why);
+	struct submit *s;
+	int r = check_submit(t, project, in, why);
 
-	if (r == 0)
-		s = submit_new(t, project_find(t, project), in, fn, arg);
-	if (!s) {
-		fn(arg, r != 0 ? r : -ENOMEM, NULL, &why);
-		return;
-	}
-	r = fill(s, in) ?: workers_submit(t->workers, &s->request.work, true);
 	if (r != 0)
-		submit_finished(&s->request.work, r);
+		return r;
+	s = submit_new(t, project_find(t, project), in, fn, arg);
+	if (!s)
+		return -ENOMEM;
+	r = fill(s, in) ?: workers_submit(t->workers, &s->request.work, true);
+	if (r != 0) {
+		request_free(s);
+		return r;
+	}
+	t->n_coming++;
+	s->project->n_coming++;
+	return 0;
 }
 
 /* ---- editing ---- */
@@ -761,16 +763,11 @@ static int check_edit(const struct tasks *t, const struct live *l, const struct 
 	return check_new(t, &like, why);
 }
 
-void task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
-	       task_done_fn fn, void *arg)
+int task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
+	      task_done_fn fn, void *arg, struct why *why)
 {
-	struct live *l = task_find_open(t, project, id, fn, arg);
-	struct why why = {0};
-	int r;
+	struct live *l;
+	int r = task_find_open(t, project, id, fn, arg, &l, why);
 
-	if (!l)
-		return;
-	r = check_edit(t, l, in, &why) ?: edit_submit(t, l, in, fn, arg);
-	if (r != 0)
-		fn(arg, r, &why);
+	return l ? check_edit(t, l, in, why) ?: edit_submit(t, l, in, fn, arg) : r;
 }

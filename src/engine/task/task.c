@@ -164,25 +164,23 @@ static void deletion_finished(struct work *w, int result)
 	deletion_go(d);
 }
 
-void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg)
+int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg)
 {
 	struct deletion *d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
-	const struct why why = {0};
+	int r;
 
-	if (!d) {
-		fn(arg, -ENOMEM, 0, &why);
-		return;
-	}
+	if (!d)
+		return -ENOMEM;
 	d->which = *which;
 	d->fn = fn;
 	d->request.arg = arg;
-	if (arena_copy_text(&d->request.arena, which->project, &d->which.project) != 0 ||
-	    arena_copy_text(&d->request.arena, which->group, &d->which.group) != 0) {
-		deletion_done(d, -ENOMEM);
-		return;
-	}
+	r = arena_copy_text(&d->request.arena, which->project, &d->which.project)
+		    ?: arena_copy_text(&d->request.arena, which->group, &d->which.group);
 	d->names = arena_mark(&d->request.arena);
-	deletion_go(d);
+	r = r ?: workers_submit(t->workers, &d->request.work, true);
+	if (r != 0)
+		request_free(d);
+	return r;
 }
 
 static void on_sweep(void *tasks)

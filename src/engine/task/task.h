@@ -167,24 +167,32 @@ struct task_submitted {
 typedef void (*task_submitted_fn)(void *arg, int result, const struct task_submitted *task,
 				  const struct why *why);
 
-/* Calls fn once, when it is on disk (until_begun: and has started, if it can start at once).
+/*
+ * These functions, and those below that take a callback, return 0 if fn will be called, once and later, never
+ * inside the call. Else they return a fault or a refusal, and fn is not called. What only the store knows, fn gets.
+ */
+
+/* Calls fn when it is on disk (until_begun: and has started, if it can start at once).
  * REFUSE_PARAMS, REFUSE_LIMIT (the queue is full), REFUSE_STOPPING, REFUSE_NOT_FOUND for an
  * unknown project or an unknown task in `after`. */
-void task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg);
+int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
+		struct why *why);
 
 typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
 
 /* REFUSE_NOT_FOUND, REFUSE_CONFLICT for a task that has ended. project {NULL, 0}: any that has
  * it; if two have it: REFUSE_PARAMS. Calls fn for a queued task when it is cancelled for good,
  * for a running one when the request is on disk and its processes have been signalled. */
-void task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		struct why *why);
 
 /* Keeps a queued task back until it is enqueued. REFUSE_CONFLICT if it is not queued, or is
  * stashed already. */
-void task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+	       struct why *why);
 /* The end of that. delay_ms: it starts no sooner than then. REFUSE_CONFLICT if it is not stashed. */
-void task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		  task_done_fn fn, void *arg);
+int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
+		 task_done_fn fn, void *arg, struct why *why);
 
 /* What a task becomes. NULL, and a text of {NULL, 0}: it stays as it is. */
 struct task_edit {
@@ -200,13 +208,14 @@ struct task_edit {
 
 /* Changes a task that has not begun. Calls fn when it is on disk. REFUSE_CONFLICT for one that is
  * running or has ended; REFUSE_PARAMS as for a new one, and if it would come after itself. */
-void task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
-	       task_done_fn fn, void *arg);
+int task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
+	      task_done_fn fn, void *arg, struct why *why);
 
 /* Nothing new starts, of all tasks (group {NULL, 0}) or of one group in all projects; what is
  * running goes on. This outlives a restart. Calls fn when it is on disk; to pause what is paused
  * changes nothing. paused false: the end of that. */
-void task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg);
+int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
+	       struct why *why);
 /* Accepts NULL. */
 bool task_group_is_paused(const struct tasks *t, struct text group);
 /* Calls fn for every group that is paused. Accepts NULL. */
@@ -220,7 +229,8 @@ void tasks_set_project_parallel(struct tasks *t, unsigned parallel);
 unsigned tasks_parallel(const struct tasks *t, struct text group);
 
 /* A held task may start. REFUSE_CONFLICT if it is not held. */
-void task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg);
+int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
+		 struct why *why);
 /* The same for one of many, when its turn has come. One that is not held, or whose release
  * cannot be stored, stays as it is. */
 void task_release_soon(struct tasks *t, struct text project, struct text id);
@@ -236,8 +246,8 @@ unsigned tasks_each_held(struct tasks *t, struct text project,
 typedef void (*task_retried_fn)(void *arg, int result, const struct text *ids, unsigned n,
 				const struct why *why);
 /* ids: the tasks that are queued again, each before those that come after it. */
-void task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn,
-		void *arg);
+int task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg,
+	       struct why *why);
 
 struct task_cleaning {
 	struct text project; /* {NULL, 0}: all */
@@ -249,7 +259,7 @@ struct task_cleaning {
 typedef void (*task_cleaned_fn)(void *arg, int result, int64_t n, const struct why *why);
 
 /* Forgets tasks that have ended, with their output. Those that an open task comes after stay. */
-void task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg);
+int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg);
 
 /* A task with the end of its output. */
 struct printed_task {

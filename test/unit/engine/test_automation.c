@@ -121,22 +121,19 @@ static void note(char *out, size_t size, struct text t)
 	snprintf(out, size, "%.*s", TEXT_ARGS(t));
 }
 
-void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
-			void *arg);
+int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
+		       void *arg, struct why *why);
 
-void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
-			void *arg)
+int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
+		       void *arg, struct why *why)
 {
 	struct world *w = the_world;
 	struct submitted_task *t = &w->tasks[w->n_tasks];
-	struct why why = {.text = ""};
 	struct task_submitted told;
 	char id[32];
 
-	if (w->refuses) {
-		fn(arg, refuse(&why, w->refuses, "not now"), NULL, &why);
-		return;
-	}
+	if (w->refuses)
+		return refuse(why, w->refuses, "not now");
 	assert_true(w->n_tasks < TASKS_MAX);
 	note(t->prompt, sizeof(t->prompt), in->task.prompt);
 	note(t->rule, sizeof(t->rule), value_text(value_find(in->task.metadata.value, "ruleId")));
@@ -148,7 +145,8 @@ void __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_sub
 	t->now_ms = w->now_ms;
 	snprintf(id, sizeof(id), "task-%04u", w->n_tasks++);
 	told = (struct task_submitted) {.project = in->task.project, .id = text_of(id)};
-	fn(arg, 0, &told, &why);
+	fn(arg, 0, &told, why);
+	return 0;
 }
 
 static int to_json(struct arena *a, const struct value *v, struct text *ret_text)

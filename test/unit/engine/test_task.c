@@ -606,8 +606,9 @@ TEST(tried_again_once_however_many_ask)
 	wait_for(w, "task-0205", TASK_COMPLETED);
 	run(w, "true");
 	for (int i = 0; i < 4; i++)
-		task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_retried,
-			   &told[i]);
+		note_refusal(&told[i],
+			     task_retry(tasks_of(w), text_of(w->project), text_of(first.id),
+					on_retried, &told[i], &told[i].why));
 	stage_until(&w->stage, told[0].n && told[1].n && told[2].n && told[3].n);
 	assert_int_equal((told[0].result == 0) + (told[1].result == 0) + (told[2].result == 0) +
 				 (told[3].result == 0),
@@ -650,8 +651,9 @@ TEST(what_it_comes_after_ends_meanwhile)
 	struct told gone = {0};
 
 	in.task.after = (struct texts) {&after, 1};
-	task_submit(tasks_of(w), &in, on_submitted, &behind);
-	task_cancel(tasks_of(w), text_of(w->project), after, on_done, &gone);
+	note_refusal(&behind, task_submit(tasks_of(w), &in, on_submitted, &behind, &behind.why));
+	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), after, on_done, &gone,
+					&gone.why));
 	stage_until(&w->stage, behind.n && gone.n);
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(behind.result, 0);
@@ -719,7 +721,8 @@ TEST(a_store_that_fails_for_a_while)
 	told = run(w, "sleep 100");
 	stage_until(&w->stage, get(w, told.id).pid > 0);
 	w->stage.fail_writes = -ENOSPC;
-	task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done, &gone);
+	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done,
+					&gone, &gone.why));
 	stage_until(&w->stage, gone.n);
 	assert_int_equal(gone.result, -ENOSPC);
 	w->stage.fail_writes = 0;
@@ -745,7 +748,8 @@ static struct told *begin_release(struct world *w, const char *id)
 	struct told *told = calloc(1, sizeof(*told));
 
 	assert_non_null(told);
-	task_release(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
+	note_refusal(told, task_release(tasks_of(w), text_of(w->project), text_of(id), on_done,
+					told, &told->why));
 	return told;
 }
 
@@ -763,7 +767,8 @@ static void fail_release(struct world *w, const char *id)
 
 static void begin_cancel(struct world *w, const char *id, struct told *told)
 {
-	task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told);
+	note_refusal(told, task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told,
+				       &told->why));
 }
 
 TEST(wishes_behind_a_write_that_failed_are_told)
@@ -775,7 +780,8 @@ TEST(wishes_behind_a_write_that_failed_are_told)
 	fail_release(w, id.id);
 	begin_cancel(w, id.id, &behind[0]);
 	assert_int_equal(behind[0].n, 0);
-	task_retry(tasks_of(w), text_of(w->project), text_of(id.id), on_retried, &behind[1]);
+	note_refusal(&behind[1], task_retry(tasks_of(w), text_of(w->project), text_of(id.id),
+					    on_retried, &behind[1], &behind[1].why));
 	stage_until(&w->stage, behind[0].n && behind[1].n);
 	assert_int_equal(behind[0].result, -ENOSPC);
 	assert_int_equal(behind[1].result, -ENOSPC);
@@ -821,7 +827,7 @@ static struct told run_until_it_begins(struct world *w)
 	struct told told = {0};
 	const struct task_new in = plain_task(w, "touch begun");
 
-	task_submit(tasks_of(w), &in, on_submitted, &told);
+	note_refusal(&told, task_submit(tasks_of(w), &in, on_submitted, &told, &told.why));
 	w->stage.hold_writes = true;
 	stage_until(&w->stage, w->stage.held);
 	assert_int_equal(told.n, 1);
@@ -885,7 +891,7 @@ static void start_held(struct world *w, struct told *told)
 	const struct task_new in = plain_task(w, "touch begun");
 
 	child_pause_starts(true);
-	task_submit(tasks_of(w), &in, on_submitted, told);
+	note_refusal(told, task_submit(tasks_of(w), &in, on_submitted, told, &told->why));
 	stage_until(&w->stage, counts(w).n[TASK_RUNNING] == 1);
 }
 
@@ -897,7 +903,7 @@ TEST(others_are_served_while_a_program_is_started)
 
 	start_held(w, &first);
 	in.delay_ms = 3600 * 1000;
-	task_submit(tasks_of(w), &in, on_submitted, &second);
+	note_refusal(&second, task_submit(tasks_of(w), &in, on_submitted, &second, &second.why));
 	stage_until(&w->stage, second.n == 1);
 	assert_int_equal(second.result, 0);
 	cancel(w, second.id);

@@ -7,7 +7,8 @@ static struct told edit(struct world *w, const char *id, const struct task_edit 
 {
 	struct told told = {0};
 
-	task_edit(tasks_of(w), text_of(w->project), text_of(id), in, on_done, &told);
+	note_refusal(&told, task_edit(tasks_of(w), text_of(w->project), text_of(id), in, on_done,
+				      &told, &told.why));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -29,7 +30,8 @@ static struct told enqueue(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	task_enqueue(tasks_of(w), text_of(w->project), text_of(id), 0, on_done, &told);
+	note_refusal(&told, task_enqueue(tasks_of(w), text_of(w->project), text_of(id), 0, on_done,
+					 &told, &told.why));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -259,10 +261,11 @@ TEST(a_change_beside_another_is_not_lost)
 	struct world *w = *state;
 	struct told told = stashed(w, "true"), edited = {0}, moved = {0};
 
-	task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
-		  &(struct task_edit) {.label = TEXT("new")}, on_done, &edited);
-	task_enqueue(tasks_of(w), text_of(w->project), text_of(told.id), 3600 * 1000, on_done,
-		     &moved);
+	note_refusal(&edited, task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
+					&(struct task_edit) {.label = TEXT("new")}, on_done,
+					&edited, &edited.why));
+	note_refusal(&moved, task_enqueue(tasks_of(w), text_of(w->project), text_of(told.id),
+					  3600 * 1000, on_done, &moved, &moved.why));
 	stage_until(&w->stage, edited.n && moved.n);
 	assert_int_equal(edited.result, 0);
 	assert_int_equal(moved.result, 0);
@@ -276,9 +279,11 @@ TEST(one_that_is_cancelled_meanwhile_is_not_changed)
 	struct world *w = *state;
 	struct told told = stashed(w, "true"), edited = {0}, gone = {0};
 
-	task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
-		  &(struct task_edit) {.label = TEXT("new")}, on_done, &edited);
-	task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done, &gone);
+	note_refusal(&edited, task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
+					&(struct task_edit) {.label = TEXT("new")}, on_done,
+					&edited, &edited.why));
+	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done,
+					&gone, &gone.why));
 	stage_until(&w->stage, edited.n && gone.n);
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(edited.result, REFUSE_CONFLICT);

@@ -65,7 +65,8 @@ static struct crowd submit_many(struct world *w, struct task_new in, unsigned n,
 
 	for (unsigned i = 0; i < n; i++) {
 		in.task.priority += rising;
-		task_submit(tasks_of(w), &in, on_one_of_many, &c);
+		assert_int_equal(
+			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->why), 0);
 	}
 	stage_until(&w->stage, c.n_told == n);
 	return c;
@@ -86,7 +87,8 @@ static struct crowd submit_chain(struct world *w, const char *first, unsigned n)
 		snprintf(id, sizeof(id), "task-%04u", number + i);
 		after = text_of(id);
 		in.task.after = (struct texts) {&after, 1};
-		task_submit(tasks_of(w), &in, on_one_of_many, &c);
+		assert_int_equal(
+			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->why), 0);
 	}
 	stage_until(&w->stage, c.n_told == n);
 	return c;
@@ -172,7 +174,7 @@ TEST(a_group_without_tasks_and_limit_is_dropped)
 	set_limit(w, "passing", 1);
 	told = submit(w, &grouped);
 	wait_for(w, told.id, TASK_COMPLETED);
-	task_clean(tasks_of(w), &all, on_cleaned, &cleaned);
+	assert_int_equal(task_clean(tasks_of(w), &all, on_cleaned, &cleaned), 0);
 	stage_until(&w->stage, cleaned.n);
 	set_limit(w, "passing", 0);
 	assert_null(group_find(tasks_of(w), TEXT("passing")));
@@ -242,7 +244,8 @@ TEST(a_chain_fails_in_several_turns)
 	block(w, blockers);
 	first = run(w, "true");
 	chain = submit_chain(w, first.id, CHAIN);
-	task_cancel(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told);
+	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(first.id),
+					on_done, &told, &told.why));
 	assert_true(counts(w).n[TASK_FAILED] <= AT_ONCE_MAX);
 	assert_true(turns_until_failed(w, CHAIN) > 1);
 	assert_int_equal(told.n, 1);
@@ -271,7 +274,8 @@ TEST(a_retry_stops_the_skipping_of_dependents)
 	queue_run(tasks_of(w));
 	stage_until(&w->stage, counts(w).n[TASK_FAILED] > 1);
 	make_file(w, "mended");
-	task_retry(tasks_of(w), text_of(w->project), text_of(first.id), on_retried, &told);
+	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(first.id),
+				       on_retried, &told, &told.why));
 	stage_until(&w->stage, told.n);
 	assert_int_equal(told.result, 0);
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
@@ -320,7 +324,8 @@ TEST(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent)
 	first = run(w, "test -e mended");
 	submit_dependents(w, first.id, 1);
 	w->stage.hold_writes = true;
-	task_retry(tasks_of(w), text_of(w->project), text_of(other.id), on_retried, &told);
+	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(other.id),
+				       on_retried, &told, &told.why));
 	assert_non_null(w->stage.held);
 	tasks_of(w)->paused = false;
 	queue_run(tasks_of(w));
@@ -344,7 +349,8 @@ TEST(the_rest_of_a_chain_fails_at_the_next_start)
 	block(w, blockers);
 	first = run(w, "true");
 	submit_chain(w, first.id, CHAIN);
-	task_cancel(tasks_of(w), text_of(w->project), text_of(first.id), on_done, &told);
+	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(first.id),
+					on_done, &told, &told.why));
 	stage_until(&w->stage, told.n);
 	assert_true(counts(w).n[TASK_QUEUED] > 0);
 	world_reopen(w);
