@@ -120,6 +120,9 @@ static int read_run(struct call *c, struct session_new *ret)
 	return r;
 }
 
+static const char no_launch[] = "failed to launch Claude session: failed to start claude";
+static const char no_resume[] = "failed to launch resumed Claude session: failed to start claude";
+
 static struct done fail_launch(struct call *c, int r, const char *where, const struct why *why)
 {
 	const struct hld_run_in *in = c->in;
@@ -141,8 +144,7 @@ static void launched(void *arg, int r, const struct session_launched *session,
 	struct call *c = arg;
 
 	if (r != 0)
-		(void)fail_launch(c, r, "failed to launch Claude session: failed to start claude",
-				  why);
+		(void)fail_launch(c, r, no_launch, why);
 	else
 		(void)call_answer(c, 0, NULL,
 				  PAIRS(JSON_TEXT("session_id", session->id),
@@ -157,9 +159,8 @@ struct done hld_launch(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	session_launch(call_sessions(c), &session, launched, c);
-	return call_settled(c);
+	r = session_launch(call_sessions(c), &session, launched, c, &c->why);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_launch, &c->why);
 }
 
 static void continued(void *arg, int r, const struct session_launched *session,
@@ -170,9 +171,7 @@ static void continued(void *arg, int r, const struct session_launched *session,
 	struct json *j;
 
 	if (r != 0) {
-		(void)fail_launch(c, r,
-				  "failed to launch resumed Claude session: failed to start claude",
-				  why);
+		(void)fail_launch(c, r, no_resume, why);
 		return;
 	}
 	j = call_object(c);
@@ -193,12 +192,19 @@ struct done hld_continue(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	session_continue(call_sessions(c), in->session_id, &session, continued, c);
-	return call_settled(c);
+	r = session_continue(call_sessions(c), in->session_id, &session, continued, c, &c->why);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_resume, &c->why);
 }
 
 /* ---- interrupt ---- */
+
+static struct done fail_interrupt(struct call *c, int r, const struct why *why)
+{
+	explain(c, r, why);
+	if (r == REFUSE_NOT_FOUND)
+		r = fail_at(c, r, "failed to get session", &c->why);
+	return call_fail(c, r);
+}
 
 static void interrupted(void *arg, int r, const struct why *why)
 {
@@ -206,12 +212,12 @@ static void interrupted(void *arg, int r, const struct why *why)
 	const struct hld_session_in *in = c->in;
 
 	if (r != 0)
-		explain(c, r, why);
-	if (r == REFUSE_NOT_FOUND)
-		r = fail_at(c, r, "failed to get session", &c->why);
-	(void)call_answer(c, r, NULL,
-			  PAIRS(JSON_BOOL("success", true), JSON_TEXT("session_id", in->session_id),
-				JSON_STR("status", "completing")));
+		(void)fail_interrupt(c, r, why);
+	else
+		(void)call_answer(c, 0, NULL,
+				  PAIRS(JSON_BOOL("success", true),
+					JSON_TEXT("session_id", in->session_id),
+					JSON_STR("status", "completing")));
 }
 
 struct done hld_interrupt(struct call *c)
@@ -221,9 +227,8 @@ struct done hld_interrupt(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	session_interrupt(call_sessions(c), in->session_id, interrupted, c);
-	return call_settled(c);
+	r = session_interrupt(call_sessions(c), in->session_id, interrupted, c, &c->why);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_interrupt(c, r, &c->why);
 }
 
 /* ---- lists ---- */

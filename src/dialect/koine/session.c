@@ -197,9 +197,7 @@ static struct done handle_launch(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	/* Launching cannot be cancelled. Once the session runs, session.interrupt ends it. */
-	(void)call_later(c, NULL, NULL);
-	session_launch(call_sessions(c), &new, on_launched, c);
-	return call_settled(c);
+	return call_await(c, session_launch(call_sessions(c), &new, on_launched, c, &c->why));
 }
 
 static struct done continue_then(struct call *c, int r)
@@ -210,9 +208,8 @@ static struct done continue_then(struct call *c, int r)
 		r = session_must_be_ours(&f->row, "continued", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	session_continue(call_sessions(c), f->row.id, &f->new, on_launched, c);
-	return call_settled(c);
+	return call_await(
+		c, session_continue(call_sessions(c), f->row.id, &f->new, on_launched, c, &c->why));
 }
 
 static struct done handle_continue(struct call *c)
@@ -243,9 +240,8 @@ static struct done interrupt_then(struct call *c, int r)
 		r = session_must_be_ours(&f->row, "interrupted", &c->why);
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	session_interrupt(call_sessions(c), f->row.id, on_interrupted, c);
-	return call_settled(c);
+	return call_await(
+		c, session_interrupt(call_sessions(c), f->row.id, on_interrupted, c, &c->why));
 }
 
 static struct done handle_interrupt(struct call *c)

@@ -68,18 +68,15 @@ static int check_parent(const struct session_wording *wording, const struct sess
 static void go_on(struct continuation *c)
 {
 	struct session *row = &c->row;
-	int r = session_config_inherit(&c->arena, row, &c->in);
-	struct sessions *s = c->sessions;
-	session_launched_fn fn = c->fn;
-	void *arg = c->arg;
+	struct why why = {0};
+	int r = session_config_inherit(&c->arena, row, &c->in)
+			?: session_launch_from(c->sessions, &c->in, row->id, row->agent_session,
+					       c->fn, c->arg, &why);
 
-	if (r != 0) {
-		refuse_continuation(c, r, NULL);
-		return;
-	}
-	/* The launch copies everything before it returns; its callback may do anything. */
-	session_launch_from(s, &c->in, row->id, row->agent_session, fn, arg);
-	continuation_free(c);
+	if (r != 0)
+		refuse_continuation(c, r, &why);
+	else
+		continuation_free(c);
 }
 
 static void on_parent_ended(struct session_ender *e, const struct session *row)
@@ -201,22 +198,17 @@ static int copy_new(struct continuation *c, const struct session_new *from)
 	return r;
 }
 
-void session_continue(struct sessions *s, struct text parent, const struct session_new *in,
-		      session_launched_fn fn, void *arg)
+int session_continue(struct sessions *s, struct text parent, const struct session_new *in,
+		     session_launched_fn fn, void *arg, struct why *why)
 {
 	struct continuation *c;
-	struct why why = {0};
-	int r = session_check_new(in, &why);
+	int r = session_check_new(in, why);
 
-	if (r != 0) {
-		fn(arg, r, NULL, &why);
-		return;
-	}
+	if (r != 0)
+		return r;
 	c = calloc(1, sizeof(*c));
-	if (!c) {
-		fn(arg, -ENOMEM, NULL, NULL);
-		return;
-	}
+	if (!c)
+		return -ENOMEM;
 	arena_init(&c->arena, SESSION_ARENA_MAX);
 	list_init(&c->ender.link);
 	c->sessions = s;
@@ -224,9 +216,9 @@ void session_continue(struct sessions *s, struct text parent, const struct sessi
 	c->arg = arg;
 	c->work = (struct work) {
 		.run = continuation_run, .finished = continuation_finished, .arena = &c->arena};
-	r = arena_copy_text(&c->arena, parent, &c->parent) ?: copy_new(c, in);
+	r = arena_copy_text(&c->arena, parent, &c->parent)
+		    ?: copy_new(c, in) ?: workers_submit(s->opts.workers, &c->work, false);
 	if (r != 0)
-		refuse_continuation(c, r, NULL);
-	else
-		look_for_parent(c);
+		continuation_free(c);
+	return r;
 }

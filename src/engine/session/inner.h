@@ -139,8 +139,8 @@ int observed_merge(struct sessions *s, int lane, struct arena *a, const struct s
 int session_check_new(const struct session_new *in, struct why *why);
 /* resume {NULL, 0}: it starts afresh; else the agent's own id of the parent. Everything is
  * copied. */
-void session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
-			 struct text resume, session_launched_fn fn, void *arg);
+int session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
+			struct text resume, session_launched_fn fn, void *arg, struct why *why);
 
 /* ---- run.c ---- */
 

@@ -347,51 +347,42 @@ static int adding_run(struct work *w, int lane)
 	return store_session_add(store_writer(l->sessions->opts.store), &l->row, &l->row.seq);
 }
 
-static void give_up(struct live_session *l, int result, const struct why *why)
-{
-	session_launched_fn fn = l->launched;
-	void *arg = l->launched_arg;
-
-	session_drop(l);
-	fn(arg, result, NULL, why);
-}
-
 static void adding_finished(struct work *w, int result)
 {
 	struct live_session *l = list_entry(w, struct live_session, adding);
+	session_launched_fn fn = l->launched;
+	void *arg = l->launched_arg;
 
 	l->sessions->n_coming--;
-	if (result == 0)
+	if (result == 0) {
 		session_begin(l);
-	else
-		give_up(l, result, NULL);
-}
-
-static void keep(struct live_session *l)
-{
-	l->adding = (struct work) {.run = adding_run, .finished = adding_finished};
-	l->sessions->n_coming++;
-	workers_start(l->sessions->opts.workers, &l->adding, true);
-}
-
-void session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
-			 struct text resume, session_launched_fn fn, void *arg)
-{
-	struct live_session *l = NULL;
-	struct why why = {0};
-	int r = make(s, in, parent, resume, &l, &why);
-
-	if (r != 0) {
-		fn(arg, r, NULL, &why);
 		return;
 	}
-	l->launched = fn;
-	l->launched_arg = arg;
-	keep(l);
+	session_drop(l);
+	fn(arg, result, NULL, NULL);
 }
 
-void session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
-		    void *arg)
+int session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
+			struct text resume, session_launched_fn fn, void *arg, struct why *why)
 {
-	session_launch_from(s, in, (struct text) {0}, (struct text) {0}, fn, arg);
+	struct live_session *l = NULL;
+	int r = make(s, in, parent, resume, &l, why);
+
+	if (r != 0)
+		return r;
+	l->launched = fn;
+	l->launched_arg = arg;
+	l->adding = (struct work) {.run = adding_run, .finished = adding_finished};
+	r = workers_submit(s->opts.workers, &l->adding, true);
+	if (r != 0)
+		session_drop(l);
+	else
+		s->n_coming++;
+	return r;
+}
+
+int session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
+		   void *arg, struct why *why)
+{
+	return session_launch_from(s, in, (struct text) {0}, (struct text) {0}, fn, arg, why);
 }

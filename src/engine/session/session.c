@@ -144,18 +144,13 @@ void session_cancel(struct live_session *l)
 	session_end_with(l, INTENT_CANCEL);
 }
 
-static void interrupt_live(struct live_session *l, struct interruption *i)
+static int interrupt_live(struct live_session *l, struct interruption *i, struct why *why)
 {
-	struct why why = {0};
-
-	if (!can_interrupt(l->row.status)) {
-		interruption_end(i, refuse_status(&why, l->row.status), &why);
-		return;
-	}
+	if (!can_interrupt(l->row.status))
+		return refuse_status(why, l->row.status);
 	session_cancel(l);
 	i->waiter.fn = on_interrupt_kept;
-	if (session_when_kept(l, &i->waiter) != 0)
-		interruption_end(i, 0, NULL);
+	return session_when_kept(l, &i->waiter);
 }
 
 static int interruption_run(struct work *w, int lane)
@@ -183,31 +178,27 @@ static void interruption_finished(struct work *w, int result)
 	interruption_end(i, result, &why);
 }
 
-void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg)
+int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg,
+		      struct why *why)
 {
 	struct live_session *l = session_live(s, id);
 	struct interruption *i = calloc(1, sizeof(*i));
-	int r = 0;
+	int r;
 
-	if (!i) {
-		fn(arg, -ENOMEM, NULL);
-		return;
-	}
+	if (!i)
+		return -ENOMEM;
 	arena_init(&i->arena, SESSION_ARENA_MAX);
 	i->sessions = s;
 	i->fn = fn;
 	i->arg = arg;
-	if (l) {
-		interrupt_live(l, i);
-		return;
-	}
-	i->id.data = arena_copy(&i->arena, id.data, id.len);
-	i->id.len = id.len;
 	i->work = (struct work) {
 		.run = interruption_run, .finished = interruption_finished, .arena = &i->arena};
-	r = i->id.data ? workers_submit(s->opts.workers, &i->work, true) : -ENOMEM;
+	r = l ? interrupt_live(l, i, why)
+	      : arena_copy_text(&i->arena, id, &i->id)
+			  ?: workers_submit(s->opts.workers, &i->work, true);
 	if (r != 0)
-		interruption_end(i, r, NULL);
+		interruption_free(i);
+	return r;
 }
 
 /* ---- archiving and renaming ---- */

@@ -146,8 +146,10 @@ struct session_launched {
 typedef void (*session_launched_fn)(void *arg, int result, const struct session_launched *launched,
 				    const struct why *why);
 
-void session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
-		    void *arg);
+/* As the two functions below: 0 if fn will be called, once and later, never inside the call. Else it returns a
+ * fault or a refusal, and fn is not called. */
+int session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
+		   void *arg, struct why *why);
 
 /*
  * A new session that continues where `parent` ended. What `in` does not say is inherited
@@ -157,14 +159,15 @@ void session_launch(struct sessions *s, const struct session_new *in, session_la
  * wording, or with "parent session missing working_dir (cannot resume session without working
  * directory)".
  */
-void session_continue(struct sessions *s, struct text parent, const struct session_new *in,
-		      session_launched_fn fn, void *arg);
+int session_continue(struct sessions *s, struct text parent, const struct session_new *in,
+		     session_launched_fn fn, void *arg, struct why *why);
 
 typedef void (*session_done_fn)(void *arg, int result, const struct why *why);
 
 /* Calls fn when `completing` is stored and the program was told. REFUSE_NOT_FOUND ("session not
  * found: ID"), REFUSE_CONFLICT: "cannot interrupt session with status S (must be running)". */
-void session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg);
+int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg,
+		      struct why *why);
 
 /* Runs on the writer's thread, within a call. REFUSE_NOT_FOUND: "session not found: ID". Logs
  * session.changed. */

@@ -255,11 +255,21 @@ static void on_launched(void *arg, int result, const struct session_launched *l,
 	snprintf(to->parent, sizeof(to->parent), "%.*s", TEXT_ARGS(l->parent));
 }
 
+/* What a function that takes a callback has returned: if it refuses, it does not call that. */
+static void note_refusal(int result, bool *done, int *to)
+{
+	if (result == 0)
+		return;
+	*done = true;
+	*to = result;
+}
+
 static struct launched try_new(struct world *w, const struct session_new *in)
 {
 	struct launched l = {0};
 
-	session_launch(w->stage.f->engine->sessions, in, on_launched, &l);
+	note_refusal(session_launch(w->stage.f->engine->sessions, in, on_launched, &l, &l.why),
+		     &l.done, &l.result);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -356,7 +366,9 @@ static struct asked interrupt(struct world *w, const char *id)
 {
 	struct asked a = {0};
 
-	session_interrupt(w->stage.f->engine->sessions, text_of(id), on_asked, &a);
+	note_refusal(
+		session_interrupt(w->stage.f->engine->sessions, text_of(id), on_asked, &a, &a.why),
+		&a.done, &a.result);
 	stage_until(&w->stage, a.done);
 	return a;
 }
@@ -366,7 +378,9 @@ static struct launched go_on(struct world *w, const char *id, const char *query)
 	const struct session_new in = {.query = text_of(query)};
 	struct launched l = {0};
 
-	session_continue(w->stage.f->engine->sessions, text_of(id), &in, on_launched, &l);
+	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(id), &in, on_launched,
+				      &l, &l.why),
+		     &l.done, &l.result);
 	stage_until(&w->stage, l.done);
 	return l;
 }
@@ -643,7 +657,7 @@ TEST(an_approval_before_the_start_makes_it_wait)
 				       .working_dir = text_of(w->work)};
 	struct launched l = {0};
 
-	session_launch(s, &in, on_launched, &l);
+	note_refusal(session_launch(s, &in, on_launched, &l, &l.why), &l.done, &l.result);
 	assert_false(l.done);
 	session_wait(s, list_entry(list_first(&s->live), struct live_session, link)->row.id, 1);
 	stage_until(&w->stage, l.done);
@@ -732,7 +746,7 @@ TEST(a_stop_catches_what_is_on_its_way)
 	struct launched l = {0};
 	bool stopped = false;
 
-	session_launch(s->sessions, &in, on_launched, &l);
+	note_refusal(session_launch(s->sessions, &in, on_launched, &l, &l.why), &l.done, &l.result);
 	sessions_stop(s->sessions, 0, on_stopped, &stopped);
 	stage_until(&w->stage, stopped);
 	assert_true(l.done);
@@ -777,7 +791,9 @@ TEST(one_that_ends_meanwhile_is_continued)
 
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	w->stage.hold_reads = true;
-	session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched, &next);
+	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched,
+				      &next, &next.why),
+		     &next.done, &next.result);
 	snprintf(path, sizeof(path), "%s/go", w->work);
 	assert_int_equal(mkdir(path, 0700), 0);
 	stage_until(&w->stage, strstr(w->told, "running>completed"));
@@ -845,7 +861,9 @@ TEST(who_waits_when_all_closes_is_not_told)
 	world_reopen(w);
 	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	stage_until(&w->stage, strstr(w->told, "message message"));
-	session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched, &next);
+	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched,
+				      &next, &next.why),
+		     &next.done, &next.result);
 	stage_until(&w->stage, strstr(w->told, "running>completing"));
 	world_reopen(w);
 	assert_false(next.done);
