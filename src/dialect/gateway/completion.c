@@ -52,8 +52,6 @@ struct completion {
 	unsigned at;
 	struct chat_result *results;
 
-	unsigned sending; /* calls of chat_send that have not returned */
-	bool ended;       /* freed once none of these is left */
 	bool begun;
 	bool late;
 	bool cancelled;
@@ -79,6 +77,7 @@ static void on_ended(void *arg, int result, const struct why *why)
 static void count_in(struct completion *c)
 {
 	char old[CHAT_ID_MAX + 1];
+	struct why why;
 
 	if (!c->is_new)
 		return;
@@ -86,7 +85,7 @@ static void count_in(struct completion *c)
 	if (c->number <= COMPLETION_KEPT)
 		return;
 	snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(c->number - COMPLETION_KEPT));
-	chat_destroy(c->chat, text_of(old), on_ended, NULL);
+	(void)chat_destroy(c->chat, text_of(old), on_ended, NULL, &why);
 }
 
 static void know(struct gateway_known *k, uint64_t said, int64_t number)
@@ -162,10 +161,8 @@ static void finish(struct completion *c, struct completion_answer *a)
 	a->completion_tokens = c->completion_tokens;
 	if (a->result == 0)
 		remember(c, a);
-	c->ended = true;
 	c->sink.on_done(c->sink.arg, a);
-	if (c->sending == 0)
-		completion_free(c);
+	completion_free(c);
 }
 
 static void finish_with(struct completion *c, int result, const struct why *why)
@@ -406,27 +403,20 @@ static int fill(struct completion *c, struct chat_ask *ask)
 static void send_turn(struct completion *c)
 {
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = c};
-	struct chat_turn *turn = NULL;
 	struct why why = {0};
 	struct chat_ask ask;
 	int r = fill(c, &ask);
 
 	c->told = 0;
 	timer_start(c->timer, c->timeout_ms);
-	c->sending++;
 	if (r == 0)
-		r = chat_send(c->chat, &ask, &sink, &turn, &why);
-	c->sending--;
-	if (turn)
-		c->turn = turn;
-	if (r == 0)
+		r = chat_send(c->chat, &ask, &sink, &c->turn, &why);
+	if (r == 0) {
 		count_in(c);
-	else
+	} else {
 		count_out(c);
-	if (r != 0)
 		finish_with(c, r, &why);
-	else if (c->ended && c->sending == 0)
-		completion_free(c);
+	}
 }
 
 /* ---- tools ---- */

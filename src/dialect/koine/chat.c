@@ -21,10 +21,9 @@ enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
 
 struct stream {
 	struct call *call;
-	struct chat_turn *turn; /* NULL until chat_send has returned */
+	struct chat_turn *turn;
 	struct text conversation;
 	size_t sent; /* bytes of the text that were sent to the client */
-	bool answered;
 };
 
 /* ---- parameters ---- */
@@ -242,7 +241,7 @@ static void on_text(void *arg, struct text whole, size_t from)
 {
 	struct stream *s = arg;
 
-	while (s->turn && s->call->client && !s->call->request.silent) {
+	while (s->call->client && !s->call->request.silent) {
 		struct text piece = {.data = whole.data + s->sent, .len = whole.len - s->sent};
 
 		if (piece.len > PIECE_MAX)
@@ -341,9 +340,6 @@ static void on_done(void *arg, const struct chat_answer *a)
 	struct stream *s = arg;
 	struct call *c = s->call;
 
-	/* Answering may end the call, and the stream with it, so this comes first. */
-	s->answered = true;
-	s->turn = NULL;
 	if (a->result != 0) {
 		fail(c, a);
 		return;
@@ -363,7 +359,6 @@ static struct done handle_stream(struct call *c)
 {
 	struct stream *s = arena_zalloc(&c->arena, sizeof(*s));
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = s};
-	struct chat_turn *turn = NULL;
 	struct chat_ask ask;
 	int r;
 
@@ -374,13 +369,8 @@ static struct done handle_stream(struct call *c)
 		return call_fail(c, r);
 	s->call = c;
 	s->conversation = ask.conversation.data ? ask.conversation : TEXT(CHAT_DEFAULT);
-	r = chat_send(call_chat(c), &ask, &sink, &turn, &c->why);
-	if (r != 0)
-		return call_fail(c, r);
-	if (s->answered)
-		return call_settled(c);
-	s->turn = turn;
-	return call_later(c, on_cancel, s);
+	r = chat_send(call_chat(c), &ask, &sink, &s->turn, &c->why);
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, s);
 }
 
 /* ---- agents ---- */

@@ -139,7 +139,6 @@ static void write_initial(struct call *c, const struct chat_answer *a)
 		write_error(j, a);
 }
 
-/* May be called from within chat_send. */
 static void initial_done(void *arg, const struct chat_answer *a)
 {
 	struct call *c = arg;
@@ -193,8 +192,7 @@ static struct done send_initial(struct call *c)
 	r = chat_send(call_chat(c), &ask, &sink, &creation->turn, &c->why);
 	if (r != 0)
 		return nexus_fail(c, creation->id, r, NULL);
-	/* If there is no turn, it has already ended and the call has been answered. */
-	if (!in->wait_for_initial_response && creation->turn)
+	if (!in->wait_for_initial_response)
 		return reply_queued(c, creation);
 	return call_settled(c);
 }
@@ -341,7 +339,9 @@ struct done nexus_destroy_agent(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	chat_destroy(call_chat(c), in->agent_id, destroyed, c);
+	r = chat_destroy(call_chat(c), in->agent_id, destroyed, c, &c->why);
+	if (r != 0)
+		destroyed(c, r, &c->why);
 	return call_settled(c);
 }
 

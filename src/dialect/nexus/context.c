@@ -1,4 +1,6 @@
 /* What a conversation holds: its counts, its messages, and compacting it. */
+#include <errno.h>
+
 #include "dialect/chat_wire.h"
 #include "dialect/nexus/nexus.h"
 #include "dialect/engine.h"
@@ -44,8 +46,12 @@ static struct done count(struct call *c, chat_counts_fn fn)
 	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
-	(void)call_later(c, NULL, NULL);
-	chat_count(call_chat(c), at.conversation, at.must_exist, fn, c);
+	struct chat_counts counts;
+	int r = chat_count(call_chat(c), at.conversation, at.must_exist, &counts, fn, c, &c->why);
+
+	if (r == -EAGAIN)
+		return call_later(c, NULL, NULL);
+	fn(c, r, &counts, &c->why);
 	return call_settled(c);
 }
 
@@ -120,7 +126,8 @@ struct done nexus_compact(struct call *c)
 	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
-	(void)call_later(c, NULL, NULL);
-	chat_compact(call_chat(c), at.conversation, at.must_exist, compact_done, c);
-	return call_settled(c);
+	int r = chat_compact(call_chat(c), at.conversation, at.must_exist, compact_done, c,
+			     &c->why);
+
+	return r == 0 ? call_later(c, NULL, NULL) : nexus_fail(c, at.conversation, r, NULL);
 }

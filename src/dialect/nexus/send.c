@@ -140,6 +140,7 @@ struct done nexus_cancel(struct call *c)
 {
 	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
+	struct chat_counts counts;
 	struct text *id = arena_zalloc(&c->arena, sizeof(*id));
 	int r = id ? nexus_request_id(c, in->request_id, id) : -ENOMEM;
 
@@ -147,17 +148,20 @@ struct done nexus_cancel(struct call *c)
 		r = refuse_field(&c->why, "request_id", "Missing required parameter: request_id");
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
 	c->state = id;
 	/* On koine's own socket no path names a conversation, so the id is looked for in all of
 	 * them. */
 	if (!in->agent_id.data && c->dialect != &nexus_dialect)
 		at.conversation = (struct text) {0};
-	if (chat_cancel(call_chat(c), at.conversation, *id))
+	if (chat_cancel(call_chat(c), at.conversation, *id)) {
 		write_cancelled(c, *id, true);
-	else if (at.must_exist)
-		chat_count(call_chat(c), at.conversation, true, cancel_counted, c);
-	else
-		write_cancelled(c, *id, false);
+		return call_settled(c);
+	}
+	r = at.must_exist ? chat_count(call_chat(c), at.conversation, true, &counts, cancel_counted,
+				       c, &c->why)
+			  : 0;
+	if (r == -EAGAIN)
+		return call_later(c, NULL, NULL);
+	cancel_counted(c, r, &counts, &c->why);
 	return call_settled(c);
 }

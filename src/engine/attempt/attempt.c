@@ -165,18 +165,13 @@ static void on_done(void *arg, const struct chat_answer *answer)
 	a->ended = true;
 	if (a->ops->on_answer)
 		a->ops->on_answer(a->arg, answer);
-	if (!a->starting)
-		a->ops->on_end(a->arg);
+	a->ops->on_end(a->arg);
 }
 
 int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask, struct why *why)
 {
 	const struct chat_sink sink = {
 		.on_text = a->ops->on_text ? on_text : NULL, .on_done = on_done, .arg = a};
-	int r;
 
-	a->starting = true;
-	r = chat_send(chat, ask, &sink, &a->turn, why);
-	a->starting = false;
-	return r;
+	return chat_send(chat, ask, &sink, &a->turn, why);
 }

@@ -42,9 +42,9 @@ struct attempt_ops {
 	void (*on_text)(void *arg, struct text whole, size_t from);
 	/* The program has ended: should everything that it left behind be ended, too? NULL: no. */
 	bool (*sweeps)(void *arg);
-	/* The result of the turn. It may come before attempt_ask returns. May be NULL. */
+	/* The result of the turn. May be NULL. */
 	void (*on_answer)(void *arg, const struct chat_answer *answer);
-	/* Called once, as the last call, and not before attempt_ask has returned. */
+	/* Called once, as the last call. */
 	void (*on_end)(void *arg);
 };
 
@@ -55,10 +55,9 @@ struct attempt {
 	struct chat_turn *turn;
 	enum intent intent;
 	bool ended;
-	bool starting; /* attempt_ask has not returned yet */
-	bool failed;   /* it never started, or the turn did not end well */
-	bool dropped;  /* the turn was cancelled */
-	int status;    /* the program's exit code, or -1 if a signal ended it */
+	bool failed;  /* it never started, or the turn did not end well */
+	bool dropped; /* the turn was cancelled */
+	int status;   /* the program's exit code, or -1 if a signal ended it */
 	int signal;
 	struct why why; /* why it failed */
 	size_t err_max;
@@ -73,7 +72,7 @@ void attempt_done(struct attempt *a); /* stops what is running, without telling 
 int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts,
 		struct why *why);
 
-/* Starts a turn. If it has already ended when this returns 0, on_end is not called. */
+/* Starts a turn. */
 int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask, struct why *why);
 
 /* It never started, or cannot continue. */

@@ -263,14 +263,8 @@ int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_s
 		turn_free(t);
 		return -ENOMEM;
 	}
-	t->in_send = true;
 	errand_queue(&t->errand, c);
-	t->in_send = false;
-	/* A turn that has already ended is freed here, where its owner learns of it. */
-	if (t->ended)
-		turn_free(t);
-	else
-		*ret_turn = t;
+	*ret_turn = t;
 	return 0;
 }
 

@@ -102,6 +102,19 @@ static void name_numbered(struct chat *chat, const char *prefix)
 	}
 }
 
+/* Text that has arrived, and results. */
+static void on_teller(void *arg)
+{
+	struct chat *chat = arg;
+	struct list over, *first;
+
+	turn_tell_all(chat);
+	list_init(&over);
+	list_splice(&over, &chat->over);
+	while ((first = list_first(&over)))
+		errand_report(list_entry(first, struct errand, link));
+}
+
 int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why)
 {
 	struct chat *chat = calloc(1, sizeof(*chat));
@@ -120,10 +133,11 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	list_init(&chat->conversations);
 	list_init(&chat->idle);
 	list_init(&chat->telling);
+	list_init(&chat->over);
 	list_init(&chat->give_backs);
 	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why) ?:
 		set_up(chat, opts) ?:
-		timer_new(chat->opts.loop, turn_tell_all, chat, &chat->teller) ?:
+		timer_new(chat->opts.loop, on_teller, chat, &chat->teller) ?:
 		mark_interrupted(chat) ?:
 		chat_join(chat) ?:
 		chat_highest(chat, chat->numbered, &chat->last_number);
@@ -164,18 +178,23 @@ void chat_stop(struct chat *chat)
 		conversation_cancel(c);
 }
 
-static void drop_conversation(struct live_conversation *c)
+static void drop_errands(struct list *errands)
 {
 	struct list *first;
 
-	if (c->running)
-		c->running->ops->free(c->running);
-	while ((first = list_first(&c->waiting))) {
+	while ((first = list_first(errands))) {
 		struct errand *e = list_entry(first, struct errand, link);
 
 		list_remove(first);
 		e->ops->free(e);
 	}
+}
+
+static void drop_conversation(struct live_conversation *c)
+{
+	if (c->running)
+		c->running->ops->free(c->running);
+	drop_errands(&c->waiting);
 	free(c->destroy);
 	conversation_free(c);
 }
@@ -196,6 +215,7 @@ void chat_free(struct chat *chat)
 	rosters_free(chat);
 	while ((first = list_first(&chat->conversations)))
 		drop_conversation(list_entry(first, struct live_conversation, link));
+	drop_errands(&chat->over);
 	table_done(&chat->by_name);
 	timer_free(chat->teller);
 	free(chat->system);

@@ -137,8 +137,7 @@ struct chat_sink {
 	/* The whole text so far, and where the new part starts. Text that arrives in one pass of
 	 * the loop is passed on together. May be NULL. */
 	void (*on_text)(void *arg, struct text whole, size_t from);
-	/* Called once, last, when everything it reports is on disk. It may be called before
-	 * chat_send returns, and then *ret_turn is not set. */
+	/* Called once, last, when everything it reports is on disk; never inside a call of these functions. */
 	void (*on_done)(void *arg, const struct chat_answer *answer);
 	void *arg;
 };
@@ -198,15 +197,17 @@ struct chat_counts {
 typedef void (*chat_counts_fn)(void *arg, int result, const struct chat_counts *counts,
 			       const struct why *why);
 
-/* Calls fn once: before this returns if the conversation is loaded, else soon. For one that does
+/* 0 if the conversation is loaded, as it nearly always is; -EAGAIN: fn is called once, later. For one that does
  * not exist everything is zero, or with must_exist it is REFUSE_NOT_FOUND. */
-void chat_count(struct chat *chat, struct text conversation, bool must_exist, chat_counts_fn fn,
-		void *arg);
+int chat_count(struct chat *chat, struct text conversation, bool must_exist,
+	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct why *why);
 
 typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
 
-/* Ends it: cancels its turns and waits until they have ended. REFUSE_NOT_FOUND. */
-void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg);
+/* Ends it: cancels its turns and waits until they have ended. REFUSE_NOT_FOUND. fn is called later if this
+ * returns 0, else not at all. */
+int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg,
+		 struct why *why);
 
 /* Runs on the writer's thread. Only records that its clients are done with it. REFUSE_NOT_FOUND. */
 int chat_want_end(struct chat *chat, struct text conversation, struct why *why);
@@ -223,10 +224,11 @@ typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compa
 /*
  * Replaces all turns but the newest two by a summary: the agent's own or, if the agent cannot
  * write one (recall), a shortened form of what the user said. It queues like a question. If
- * there is too little to gain, it does not compact, which is no error.
+ * there is too little to gain, it does not compact, which is no error. fn is called later if this
+ * returns 0, else not at all.
  */
-void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
-		  chat_compacted_fn fn, void *arg);
+int chat_compact(struct chat *chat, struct text conversation, bool must_exist, chat_compacted_fn fn,
+		 void *arg, struct why *why);
 
 /* Where a conversation's programs run and what they may not touch, as requested. */
 struct chat_wish {

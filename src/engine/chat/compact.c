@@ -109,6 +109,8 @@ static void keep_finished(struct work *w, int result)
 		k->counts.tokens_after = total_tokens(c);
 	}
 	end(k, result, &k->why);
+	/* Its asker gets the result before the event. */
+	errand_report(&k->errand);
 }
 
 /* The tokens that the turns up to there cost now, including the summary before them. */
@@ -350,15 +352,11 @@ static int queue(struct chat *chat, struct text id, bool must_exist, chat_compac
 	return 0;
 }
 
-void chat_compact(struct chat *chat, struct text conversation, bool must_exist,
-		  chat_compacted_fn fn, void *arg)
+int chat_compact(struct chat *chat, struct text conversation, bool must_exist, chat_compacted_fn fn,
+		 void *arg, struct why *why)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
-	struct why why = {0};
-	int r = chat_check_id(id, "agent_id", &why) ?:
-		chat_check_room(chat, id, &why) ?:
-		queue(chat, id, must_exist, fn, arg);
 
-	if (r != 0)
-		fn(arg, r, NULL, &why);
+	return chat_check_id(id, "agent_id", why)
+		       ?: chat_check_room(chat, id, why) ?: queue(chat, id, must_exist, fn, arg);
 }

@@ -205,24 +205,19 @@ static void go_all(struct live_conversation *c, int result, const struct why *wh
 	}
 }
 
-/* Everybody who waits for it learns why it cannot be loaded. The waiters are taken off the list
- * first, because they may ask again. */
+/* Everybody who waits for it learns why it cannot be loaded. */
 static void refuse_all(struct live_conversation *c, int result)
 {
 	struct why why = {0};
-	struct list errands;
 	struct list *first;
 
-	list_init(&errands);
-	list_splice(&errands, &c->waiting);
-	c->n_waiting = 0;
-	list_for_each (at, following, &errands)
-		list_entry(at, struct errand, link)->stage = ERRAND_OVER;
-	go_all(c, result, &why);
-	while ((first = list_first(&errands))) {
+	while ((first = list_first(&c->waiting))) {
 		list_remove(first);
-		errand_finish(list_entry(first, struct errand, link), result, &why);
+		c->n_waiting--;
+		errand_finish(list_entry(first, struct errand, link), result, NULL);
 	}
+	/* They may ask again. */
+	go_all(c, result, &why);
 }
 
 static void loaded(struct live_conversation *c, int result)
@@ -265,42 +260,43 @@ static int64_t most_tokens(const struct chat_roster *roster)
 	return most;
 }
 
-static void load(struct live_conversation *c)
+static int load(struct live_conversation *c)
 {
 	struct chat *chat = c->chat;
 	struct load *l = calloc(1, sizeof(*l));
-	int r = -ENOMEM;
+	int r;
 
-	c->stage = CONVERSATION_LOADING;
-	c->stale = false;
+	if (!l)
+		return -ENOMEM;
+	l->work = (struct work) {.run = load_run, .finished = load_finished};
+	l->conversation = c;
+	l->epoch = node_epoch(chat->opts.node);
+	l->shared = node_shares(chat->opts.node);
+	l->max_tokens = most_tokens(chat_roster(chat));
+	arena_init(&l->arena, CHAT_ARENA_MAX);
 	c->made = atomic_load(&chat->made);
-	if (l) {
-		l->work = (struct work) {.run = load_run, .finished = load_finished};
-		l->conversation = c;
-		l->epoch = node_epoch(chat->opts.node);
-		l->shared = node_shares(chat->opts.node);
-		l->max_tokens = most_tokens(chat_roster(chat));
-		arena_init(&l->arena, CHAT_ARENA_MAX);
-		r = workers_submit(chat->opts.workers, &l->work, false);
-	}
+	r = workers_submit(chat->opts.workers, &l->work, false);
 	if (r != 0) {
 		free(l);
-		loaded(c, r);
+		return r;
 	}
+	c->stage = CONVERSATION_LOADING;
+	c->stale = false;
+	return 0;
 }
 
-void conversation_wait(struct live_conversation *c, struct chat_wait *w)
+int conversation_wait(struct live_conversation *c, struct chat_wait *w)
 {
 	bool busy = c->running || c->destroy;
-	struct why why = {0};
+	int r;
 
-	if (c->stage == CONVERSATION_READY && (busy || !outdated(c))) {
-		w->go(w, 0, &why);
-		return;
-	}
+	if (c->stage == CONVERSATION_READY && (busy || !outdated(c)))
+		return 0;
+	r = c->stage == CONVERSATION_LOADING ? 0 : load(c);
+	if (r != 0)
+		return r;
 	list_append(&c->waits, &w->link);
-	if (c->stage != CONVERSATION_LOADING)
-		load(c);
+	return -EAGAIN;
 }
 
 /* ---- the queue of errands ---- */
@@ -328,12 +324,13 @@ static void start(struct live_conversation *c, struct errand *e)
 void conversation_start_next(struct live_conversation *c)
 {
 	struct list *first = list_first(&c->waiting);
+	int r = 0;
 
 	if (c->held > 0 || c->stage == CONVERSATION_LOADING || c->running ||
 	    (c->destroy && destroy_under_way(c->destroy)))
 		return;
 	if (first && (c->stage == CONVERSATION_NEW || c->stale))
-		load(c);
+		r = load(c);
 	else if (first && (c->taken || conversation_is_owed(c)))
 		conversation_pause(c);
 	else if (first)
@@ -342,6 +339,8 @@ void conversation_start_next(struct live_conversation *c)
 		destroy_begin(c->destroy);
 	else
 		rest(c);
+	if (r != 0)
+		loaded(c, r);
 }
 
 void conversation_cancel(struct live_conversation *c)
@@ -366,53 +365,46 @@ struct count {
 	void *arg;
 };
 
-static void count_now(const struct live_conversation *c, bool must_exist, chat_counts_fn fn,
-		      void *arg)
+static int count_now(const struct live_conversation *c, bool must_exist,
+		     struct chat_counts *ret_counts, struct why *why)
 {
-	struct chat_counts counts;
-	struct why why = {0};
-
-	if (must_exist && c->seq == 0) {
-		fn(arg, refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id), NULL,
-		   &why);
-		return;
-	}
-	window_count(c, &counts);
-	fn(arg, 0, &counts, &why);
+	if (must_exist && c->seq == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
+	window_count(c, ret_counts);
+	return 0;
 }
 
-static void count_go(struct chat_wait *w, int result, const struct why *why)
+static void count_go(struct chat_wait *w, int result, const struct why *loading)
 {
 	struct count *n = list_entry(w, struct count, wait);
+	struct chat_counts counts;
+	struct why why = *loading;
 
-	if (result != 0)
-		n->fn(n->arg, result, NULL, why);
-	else
-		count_now(n->conversation, n->must_exist, n->fn, n->arg);
+	if (result == 0)
+		result = count_now(n->conversation, n->must_exist, &counts, &why);
+	n->fn(n->arg, result, &counts, &why);
 	free(n);
 }
 
-void chat_count(struct chat *chat, struct text conversation, bool must_exist, chat_counts_fn fn,
-		void *arg)
+int chat_count(struct chat *chat, struct text conversation, bool must_exist,
+	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct why *why)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct live_conversation *c = conversation_find(chat, id);
-	struct why why = {0};
 	struct count *n;
 	int r;
 
 	/* It is nearly always loaded: no memory and no other thread are needed. */
-	if (c && c->stage == CONVERSATION_READY && !outdated(c)) {
-		count_now(c, must_exist, fn, arg);
-		return;
-	}
-	r = chat_check_id(id, "agent_id", &why);
+	if (c && c->stage == CONVERSATION_READY && !outdated(c))
+		return count_now(c, must_exist, ret_counts, why);
+	r = chat_check_id(id, "agent_id", why);
+	if (r != 0)
+		return r;
 	n = calloc(1, sizeof(*n));
-	c = r == 0 && n ? conversation_get(chat, id) : NULL;
+	c = n ? conversation_get(chat, id) : NULL;
 	if (!c) {
 		free(n);
-		fn(arg, r == 0 ? -ENOMEM : r, NULL, &why);
-		return;
+		return -ENOMEM;
 	}
 	*n = (struct count) {.wait.go = count_go,
 			     .conversation = c,
@@ -420,6 +412,12 @@ void chat_count(struct chat *chat, struct text conversation, bool must_exist, ch
 			     .fn = fn,
 			     .arg = arg};
 	conversation_hold(c);
-	conversation_wait(c, &n->wait);
+	r = conversation_wait(c, &n->wait);
+	if (r == 0)
+		r = count_now(c, must_exist, ret_counts, why);
+	else if (r == -EAGAIN)
+		n = NULL;
+	free(n);
 	conversation_resume(c);
+	return r;
 }

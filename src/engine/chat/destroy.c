@@ -65,43 +65,56 @@ bool destroy_under_way(const struct destroy *d)
 	return d->under_way;
 }
 
-static void destroy_go(struct chat_wait *w, int result, const struct why *why)
+/* It is loaded. */
+static int take(struct destroy *d, struct why *why)
 {
-	struct destroy *d = list_entry(w, struct destroy, wait);
 	struct live_conversation *c = d->conversation;
-	struct why no = *why;
 
-	if (result == 0 && (c->seq == 0 || c->destroy))
-		result = refuse(&no, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
-	if (result != 0) {
-		destroy_done(d, result, &no);
-		return;
-	}
+	if (c->seq == 0 || c->destroy)
+		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	c->destroy = d;
 	conversation_cancel(c);
+	return 0;
 }
 
-void chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg)
+static void destroy_go(struct chat_wait *w, int result, const struct why *loading)
 {
-	struct live_conversation *c = NULL;
-	struct destroy *d = calloc(1, sizeof(*d));
-	struct why why = {0};
-	int r = -ENOMEM;
+	struct destroy *d = list_entry(w, struct destroy, wait);
+	struct why why = *loading;
 
-	if (d)
-		r = chat_check_id(conversation, "agent_id", &why);
-	if (r == 0)
-		c = conversation_get(chat, conversation);
+	if (result == 0)
+		result = take(d, &why);
+	if (result != 0)
+		destroy_done(d, result, &why);
+}
+
+int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg,
+		 struct why *why)
+{
+	struct live_conversation *c;
+	struct destroy *d;
+	int r = chat_check_id(conversation, "agent_id", why);
+
+	if (r != 0)
+		return r;
+	d = calloc(1, sizeof(*d));
+	c = d ? conversation_get(chat, conversation) : NULL;
 	if (!c) {
 		free(d);
-		fn(arg, r == 0 ? -ENOMEM : r, &why);
-		return;
+		return -ENOMEM;
 	}
 	d->wait.go = destroy_go;
 	d->conversation = c;
 	d->fn = fn;
 	d->arg = arg;
 	conversation_hold(c);
-	conversation_wait(c, &d->wait);
+	r = conversation_wait(c, &d->wait);
+	if (r == 0)
+		r = take(d, why);
 	conversation_resume(c);
+	if (r == -EAGAIN)
+		return 0;
+	if (r != 0)
+		free(d);
+	return r;
 }

@@ -148,6 +148,8 @@ static void end_finished(struct work *w, int result)
 	c->answered = c->answered || has_answer(t);
 	result = end_result(t, &why);
 	errand_finish(&t->errand, result, &why);
+	/* Its asker gets the answer before the events of the end. */
+	errand_report(&t->errand);
 }
 
 /* The provider counts everything it was sent; what came before the question is known, so the

@@ -79,15 +79,23 @@ void errand_cancel(struct errand *e)
 
 void errand_finish(struct errand *e, int result, const struct why *why)
 {
-	static const struct why none = {0};
 	struct live_conversation *c = e->conversation;
 
 	e->stage = ERRAND_OVER;
 	if (c->running == e)
 		c->running = NULL;
-	/* Update the conversation first: the callback may ask again, or may end it. */
+	e->result = result;
+	if (why)
+		e->why = *why;
+	list_append(&e->chat->over, &e->link);
+	timer_start(e->chat->teller, 0);
 	conversation_start_next(c);
-	e->ops->finish(e, result, why ? why : &none);
+}
+
+void errand_report(struct errand *e)
+{
+	list_remove(&e->link);
+	e->ops->finish(e, e->result, &e->why);
 }
 
 /* ---- the agent ---- */

@@ -59,6 +59,7 @@ struct chat {
 	unsigned n_errands;
 	size_t bytes;         /* that all of them hold, approximately */
 	struct list telling;  /* turns with text that their asker does not have yet */
+	struct list over;     /* errands whose askers are to get the result */
 	struct timer *teller; /* passes that text on at the end of the loop's pass */
 	char numbered[CHAT_ID_MAX + 1];
 	int64_t last_number; /* of chat_new_name */
@@ -128,8 +129,10 @@ struct errand {
 	const struct errand_ops *ops;
 	struct chat *chat;
 	struct live_conversation *conversation;
-	struct list link; /* in conversation->waiting */
+	struct list link; /* in conversation->waiting, or chat->over */
 	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
+	int result; /* while it is over */
+	struct why why;
 	bool cancelled;   /* while it runs */
 	unsigned n_again; /* how often it was put back, and its conversation loaded again */
 	struct arena arena;
@@ -212,8 +215,6 @@ struct chat_turn {
 	struct chat_sink sink;
 	struct list telling; /* in chat->telling */
 	size_t told;         /* bytes of text */
-	bool in_send;        /* chat_send has not returned yet */
-	bool ended;          /* it ended meanwhile, and chat_send will free it */
 	struct turn_tokens tokens;
 	struct turn_record record;
 	size_t stored;       /* bytes of text */
@@ -269,8 +270,8 @@ int chat_publish_turn(const struct chat_turn *t, const char *ended);
 struct live_conversation *conversation_get(struct chat *chat, struct text id);
 struct live_conversation *conversation_find(struct chat *chat, struct text id);
 
-/* Calls w->go when it is loaded: at once if it already is. */
-void conversation_wait(struct live_conversation *c, struct chat_wait *w);
+/* 0 if it is loaded; -EAGAIN: w->go is called later. */
+int conversation_wait(struct live_conversation *c, struct chat_wait *w);
 
 /* Starts the next errand, if possible; otherwise the conversation becomes idle, which may free
  * it. */
@@ -367,8 +368,12 @@ void errand_queue(struct errand *e, struct live_conversation *c);
 
 void errand_cancel(struct errand *e);
 
-/* Starts the conversation's next errand, then tells the asker of this one and frees it. */
+/* Starts the conversation's next errand. In the next pass of the loop the asker of this one gets the result, and
+ * it is freed. */
 void errand_finish(struct errand *e, int result, const struct why *why);
+
+/* The same, now: never inside the call of an asker. */
+void errand_report(struct errand *e);
 
 /* Its own agent, or the conversation's; refuses if there is none. */
 int errand_choose_agent(struct errand *e, struct why *why);
@@ -393,8 +398,8 @@ extern const struct errand_ops turn_ops;
 
 void turn_free(struct chat_turn *t);
 
-/* The chat's timer: passes on the text that has arrived to those who wait for it. */
-void turn_tell_all(void *chat);
+/* Passes on the text that has arrived to those who wait for it. */
+void turn_tell_all(struct chat *chat);
 
 /* ---- end.c ---- */
 

@@ -54,10 +54,7 @@ static void finish(struct errand *e, int result, const struct why *why)
 
 	if (t->sink.on_done)
 		t->sink.on_done(t->sink.arg, &answer);
-	if (t->in_send)
-		t->ended = true;
-	else
-		turn_free(t);
+	turn_free(t);
 }
 
 static void on_cancelled(struct errand *e)
@@ -78,9 +75,8 @@ static void tell_text(struct chat_turn *t)
 				from);
 }
 
-void turn_tell_all(void *arg)
+void turn_tell_all(struct chat *chat)
 {
-	struct chat *chat = arg;
 	struct list *first;
 
 	while ((first = list_first(&chat->telling)))

@@ -187,9 +187,6 @@ static void on_answer(void *arg, const struct chat_answer *answer)
 	const struct session_event row = {
 		.type = SESSION_MESSAGE, .role = TEXT("assistant"), .content = answer->content};
 
-	/* It is running before it ends. */
-	if (l->attempt.starting)
-		session_set_status(l, SESSION_RUNNING);
 	session_say_query(l);
 	if (answer->content.len > 0)
 		session_say(l, &row, NULL);
@@ -456,15 +453,10 @@ static void fail(struct live_session *l, int result, struct why *why)
 
 static void begun(struct live_session *l)
 {
-	/* A conversation may have ended before it started. */
-	if (l->attempt.ended) {
-		on_end(l);
-	} else {
-		session_set_status(l, SESSION_RUNNING);
-		/* A program runs before we hear of its start, and may have asked. */
-		if (l->n_waiting > 0)
-			session_set_status(l, SESSION_WAITING);
-	}
+	session_set_status(l, SESSION_RUNNING);
+	/* A program runs before we hear of its start, and may have asked. */
+	if (l->n_waiting > 0)
+		session_set_status(l, SESSION_WAITING);
 	tell_launched(l, 0, NULL);
 }
 

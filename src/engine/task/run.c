@@ -392,11 +392,7 @@ static void give_up(struct run *r, const char *text)
 static void begun(struct run *r)
 {
 	report_started(r);
-	/* A conversation may have ended before it started. */
-	if (!r->attempt.program && r->attempt.ended)
-		finish(r);
-	else
-		call_waiter(take_waiter(r), TASK_RUNNING);
+	call_waiter(take_waiter(r), TASK_RUNNING);
 }
 
 static void on_started(void *arg, int result, const struct why *why)
@@ -546,20 +542,12 @@ static void end_unbegun(struct run *r)
 	tasks_check_stopped(t);
 }
 
-static void ignore_end(void *run)
-{
-	(void)run;
-}
-
-static const struct attempt_ops no_ops = {.on_end = ignore_end};
-
 void run_lose(struct run *r)
 {
 	struct tasks *t = r->tasks;
 	struct live *l = r->live;
 	struct run_waiter waiter = take_waiter(r);
 
-	r->attempt.ops = &no_ops;
 	if (r->attempt.turn)
 		chat_turn_cancel(r->attempt.turn);
 	release(t, l);
