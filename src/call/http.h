@@ -141,6 +141,11 @@ struct http_route {
 	upgrade_fn upgrade;
 };
 
+#define ROUTE_ROW(...)                                                                             \
+	{                                                                                          \
+		__VA_ARGS__                                                                        \
+	}
+
 /* What a request's target names. */
 struct route_found {
 	const struct http_route *route; /* NULL: there is none */

@@ -46,18 +46,15 @@ static const struct field job_fields[] = {
 
 /* A method with parameters that answers later. */
 #define TAKES_FOR(who, word, fields_, in, fn)                                                      \
-	{                                                                                          \
-		.name = (word), FIELDS(fields_, in), .handle = (fn), .flags = METHOD_LATER | (who) \
-	}
+	ROUTE_ROW(word, FIELDS(fields_, in), .handle = (fn), .flags = METHOD_LATER | (who))
 #define TAKES(word, fields_, in, fn) TAKES_FOR(0, word, fields_, in, fn)
 
 static const struct http_route routes[] = {
-	{"GET", "/health", {"health", .handle = gateway_health}},
-	{"GET",
-	 "/storage/stats",
-	 {"storage/stats", .handle = gateway_stats, .flags = METHOD_LATER}},
-	{"GET", "/v1/models", {"v1/models", .handle = gateway_models}},
-	{"GET", "/v1/models/*", {"v1/models/*", .handle = gateway_model}},
+	{"GET", "/health", ROUTE_ROW("health", .handle = gateway_health)},
+	{"GET", "/storage/stats",
+	 ROUTE_ROW("storage/stats", .handle = gateway_stats, .flags = METHOD_LATER)},
+	{"GET", "/v1/models", ROUTE_ROW("v1/models", .handle = gateway_models)},
+	{"GET", "/v1/models/*", ROUTE_ROW("v1/models/*", .handle = gateway_model)},
 	{"GET", "/memory/search",
 	 TAKES("memory/search", search_fields, gateway_memory_in, gateway_memory_search),
 	 ROUTE_WATCH},
@@ -67,11 +64,11 @@ static const struct http_route routes[] = {
 	 TAKES("memory/store", store_fields, gateway_memory_in, gateway_memory_store)},
 	{"POST", "/v1/chat/completions",
 	 TAKES("v1/chat/completions", chat_fields, gateway_chat_in, gateway_chat), ROUTE_WATCH},
-	{"GET", "/cron/status", {"cron/status", .handle = gateway_cron_status}},
-	{"GET", "/cron/list", {"cron/list", .handle = gateway_cron_list}},
-	{"POST",
-	 "/cron/add",
-	 {"cron/add", .handle = gateway_cron_add, .flags = METHOD_LATER | METHOD_FOR_HUMANS}},
+	{"GET", "/cron/status", ROUTE_ROW("cron/status", .handle = gateway_cron_status)},
+	{"GET", "/cron/list", ROUTE_ROW("cron/list", .handle = gateway_cron_list)},
+	{"POST", "/cron/add",
+	 ROUTE_ROW("cron/add", .handle = gateway_cron_add,
+		   .flags = METHOD_LATER | METHOD_FOR_HUMANS)},
 	{"POST", "/cron/update",
 	 TAKES_FOR(METHOD_FOR_HUMANS, "cron/update", job_fields, gateway_job_in,
 		   gateway_cron_update)},

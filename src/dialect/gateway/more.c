@@ -29,33 +29,26 @@ static const struct field write_fields[] = {
 };
 
 #define KILL                                                                                       \
-	{                                                                                          \
-		.name = "process.kill", FIELDS(id_fields, gateway_process_in),                     \
-		.handle = gateway_process_kill, .flags = METHOD_LATER                              \
-	}
+	ROUTE_ROW("process.kill", FIELDS(id_fields, gateway_process_in),                           \
+		  .handle = gateway_process_kill, .flags = METHOD_LATER)
 
 static const struct http_route rows[] = {
-	{"POST",
-	 "/process/start",
-	 {"process.start", FIELDS(start_fields, gateway_process_in),
-	  .handle = gateway_process_start, .flags = METHOD_LATER},
+	{"POST", "/process/start",
+	 ROUTE_ROW("process.start", FIELDS(start_fields, gateway_process_in),
+		   .handle = gateway_process_start, .flags = METHOD_LATER),
 	 .flags = ROUTE_WATCH},
-	{"GET", "/process/list", {"process.list", .handle = gateway_process_list}},
-	{"GET",
-	 "/process/log",
-	 {"process.log", FIELDS(log_fields, gateway_process_in), .handle = gateway_process_log}},
-	{"POST",
-	 "/process/write",
-	 {"process.write", FIELDS(write_fields, gateway_process_in),
-	  .handle = gateway_process_write, .flags = METHOD_LATER},
+	{"GET", "/process/list", ROUTE_ROW("process.list", .handle = gateway_process_list)},
+	{"GET", "/process/log",
+	 ROUTE_ROW("process.log", FIELDS(log_fields, gateway_process_in),
+		   .handle = gateway_process_log)},
+	{"POST", "/process/write",
+	 ROUTE_ROW("process.write", FIELDS(write_fields, gateway_process_in),
+		   .handle = gateway_process_write, .flags = METHOD_LATER),
 	 .flags = ROUTE_WATCH},
 	/* The original takes any method. */
 	{"POST", "/process/kill", KILL},
 	{"GET", "/process/kill", KILL},
-	{"GET",
-	 "/ws/chat",
-	 {.name = "ws.chat"},
-	 .flags = ROUTE_UPGRADE | ROUTE_TOKEN_QUERY,
+	{"GET", "/ws/chat", ROUTE_ROW("ws.chat"), .flags = ROUTE_UPGRADE | ROUTE_TOKEN_QUERY,
 	 .upgrade = gateway_ws},
 };
 

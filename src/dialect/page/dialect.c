@@ -71,34 +71,27 @@ static const struct field events_fields[] = {
 };
 
 static const struct http_route routes[] = {
-	{"GET",
-	 "/enter",
-	 {"page/enter", FIELDS(enter_fields, page_link_in), .handle = page_enter},
-	 .flags = ROUTE_OPEN,
-	 .head = page_enter_head},
-	{"GET",
-	 "/answer",
-	 {"page/answer/look", FIELDS(answer_fields, page_link_in), .handle = page_answer_look},
-	 .flags = ROUTE_OPEN,
-	 .head = page_answer_head},
-	{"POST",
-	 "/answer",
-	 {"page/answer", FIELDS(answer_fields, page_link_in), .handle = page_answer_use,
-	  .flags = METHOD_LATER},
-	 .flags = ROUTE_OPEN,
-	 .head = page_answer_head},
-	{"GET",
-	 "/events",
-	 {"page/events", FIELDS(events_fields, page_events_in), .handle = page_events,
-	  .flags = METHOD_LATER},
-	 .flags = ROUTE_WATCH,
-	 .head = page_events_head},
-	{"GET", "/", {"page/file", .handle = page_asset}, .head = page_asset_head},
+	{"GET", "/enter",
+	 ROUTE_ROW("page/enter", FIELDS(enter_fields, page_link_in), .handle = page_enter),
+	 .flags = ROUTE_OPEN, .head = page_enter_head},
+	{"GET", "/answer",
+	 ROUTE_ROW("page/answer/look", FIELDS(answer_fields, page_link_in),
+		   .handle = page_answer_look),
+	 .flags = ROUTE_OPEN, .head = page_answer_head},
+	{"POST", "/answer",
+	 ROUTE_ROW("page/answer", FIELDS(answer_fields, page_link_in), .handle = page_answer_use,
+		   .flags = METHOD_LATER),
+	 .flags = ROUTE_OPEN, .head = page_answer_head},
+	{"GET", "/events",
+	 ROUTE_ROW("page/events", FIELDS(events_fields, page_events_in), .handle = page_events,
+		   .flags = METHOD_LATER),
+	 .flags = ROUTE_WATCH, .head = page_events_head},
+	{"GET", "/", ROUTE_ROW("page/file", .handle = page_asset), .head = page_asset_head},
 };
 
 /* Behind the paths that take calls. */
 static const struct http_route file_routes[] = {
-	{"GET", "/*", {"page/file", .handle = page_asset}, .head = page_asset_head},
+	{"GET", "/*", ROUTE_ROW("page/file", .handle = page_asset), .head = page_asset_head},
 };
 
 static const struct http_route_table files = {.rows = file_routes,
