@@ -63,7 +63,7 @@ def start_table(found):
     for title, column, measures in (
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
             ("start with posix_spawn, without koined", "spawn", ("p50_ns", "p99_ns")),
-            ("start with task.submit by koined, which stores the task first", "koined", ("p50_ns", "p99_ns"))):
+            ("start through koined with task.submit, which stores the task first", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("start", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])

@@ -142,7 +142,8 @@ static int refuse_anothers(struct why *why, const char *path, uid_t uid)
 static int check_lock(const struct stat *st, const char *lock, struct why *why)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched", lock);
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
+			      lock);
 	return st->st_uid != geteuid() ? refuse_anothers(why, lock, st->st_uid) : 0;
 }
 
@@ -154,7 +155,8 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	int r;
 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched", lock);
+		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
+			      lock);
 	/* In a folder that is open to everybody, the kernel lets nobody open another user's
 	 * file. */
 	if (fd < 0 && errno == EACCES && lstat(lock, ret_st) == 0 && ret_st->st_uid != geteuid())

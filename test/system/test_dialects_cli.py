@@ -226,7 +226,7 @@ def test_what_cannot_be_is_refused():
         for args, status, words in (
                 (("enable", "nexsu"), USAGE, "did you mean nexus?"),
                 (("enable", "somebody"), USAGE, "unknown dialect 'somebody'"),
-                (("enable", "koine"), USAGE, "koined always listens for it"),
+                (("enable", "koine"), USAGE, "this dialect is always on"),
                 (("disable", "koine"), USAGE, "koine requires it to control koined"),
                 (("enable",), USAGE, "requires at least one DIALECT")):
             check(words in home.koine("dialects", *args, status=status), "%r", args)

@@ -378,8 +378,7 @@ static int enable_one(struct change *c, const char *name)
 	if (!member_string(d, "original").data)
 		return fail_with(
 			EX_USAGE,
-			"cannot enable %s: koined always listens for it, and it has only one "
-			"address",
+			"cannot enable %s: this dialect is always on, and has only one address",
 			name);
 	r = value_for(d, value);
 	if (r == 0)

@@ -214,8 +214,9 @@ int trust_check(const struct trust_offer *o, struct text digest, struct why *why
 
 	if (text_equal(now, digest))
 		return 0;
-	return refuse(why, REFUSE_CONFLICT,
-		      "the project's settings have changed since this digest: review them again");
+	return refuse(
+		why, REFUSE_CONFLICT,
+		"the project's settings have changed since you reviewed them: review them again");
 }
 
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms)

@@ -164,7 +164,7 @@ static int lock(const struct db_file *f, int fd, struct why *why)
 
 static int refuse_lock(struct why *why, const char *lock)
 {
-	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; not touched",
+	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
 		      db_file_tail(lock));
 }
 
@@ -248,10 +248,11 @@ static int check_header(const struct db_file *f, unsigned application_id, struct
 	if (n == 0)
 		return check_no_orphan(f, why);
 	if (n < HEADER_LEN || memcmp(header, "SQLite format 3", 16) != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a database; not touched",
+		return refuse(why, REFUSE_CONFLICT, "%s is not a database; refusing to change it",
 			      db_file_tail(f->path));
 	if (read_be32(header + HEADER_APPLICATION_ID) != application_id)
-		return refuse(why, REFUSE_CONFLICT, "%s is another program's database; not touched",
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is another program's database; refusing to change it",
 			      db_file_tail(f->path));
 	return 0;
 }
@@ -306,7 +307,8 @@ static int check(struct db_file *f, unsigned application_id, struct why *why)
 		return errno == ENOENT ? create(f, why)
 				       : db_file_cannot(why, "access", f->path, errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file; not touched",
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is not a regular file; refusing to change it",
 			      db_file_tail(f->path));
 	r = check_owner(f->path, &st, why);
 	if (r != 0)

@@ -190,9 +190,10 @@ static int look_inside(struct pg *db, struct why *why)
 	if (r != 0)
 		return explain(db->place, db, r, why);
 	if (n > 0 && ours == 0)
-		return refuse(why, REFUSE_CONFLICT,
-			      "the schema koine of %s belongs to another program; not touched",
-			      db->place->shown);
+		return refuse(
+			why, REFUSE_CONFLICT,
+			"the schema koine of %s belongs to another program; refusing to change it",
+			db->place->shown);
 	r = pg_check_owners(db, why);
 	return r < 0 ? explain(db->place, db, r, why) : r;
 }

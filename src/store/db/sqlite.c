@@ -123,8 +123,8 @@ static int explain(const void *place, const void *db, int fault, struct why *why
 	const char *tail = db_file_tail(p->file.path);
 
 	if (fault == -EBADMSG)
-		return refuse(why, REFUSE_CONFLICT, "%s is damaged (%s); not touched", tail,
-			      message(db));
+		return refuse(why, REFUSE_CONFLICT, "%s is damaged (%s); refusing to change it",
+			      tail, message(db));
 	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
 		return refuse(why, REFUSE_FORBIDDEN, "cannot write %s: %s", tail, message(db));
 	if (fault == -EBUSY)
@@ -247,7 +247,8 @@ static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
 	if (r != 0)
 		return explain(p, db, r, why);
 	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))
-		return refuse(why, REFUSE_CONFLICT, "%s is another program's database; not touched",
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is another program's database; refusing to change it",
 			      db_file_tail(p->file.path));
 	return 0;
 }

@@ -431,7 +431,7 @@ TEST_WITH(leaves_a_file_that_is_no_database_alone, setup_closed, end_faults)
 	memcpy(noise, "SQLite format 3", 16);
 	memcpy(noise + 68, "koin", 4);
 	put(f->path, noise, sizeof(noise));
-	assert_refused_untouched(f, "not touched");
+	assert_refused_untouched(f, "refusing to change it");
 }
 
 TEST_WITH(leaves_another_programs_database_alone, setup_closed, end_faults)
