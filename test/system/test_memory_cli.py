@@ -272,7 +272,7 @@ def test_backup():
             check(f.read(16) == b"SQLite format 3\0", "no database")
         again = koine("backup", "copy.db", env=m.env, cwd=folder.path)
         same(again.returncode, 1, "exit code")
-        check("exists; not overwritten" in again.err, "words: %r", again.err)
+        check("exists; refusing to overwrite it" in again.err, "words: %r", again.err)
         same(koine("backup", env=m.env).returncode, 64, "without a file")
 
 

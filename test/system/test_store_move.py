@@ -346,7 +346,7 @@ def test_what_cannot_be_moved_is_left_alone():
         check(not os.path.exists(f("b.db")), "a target was made")
         with served(b) as d:
             check("in use by another koined" in move(a, b, 69), "target in use")
-        check("is already a store; not overwritten" in move(a, b, 69), "target not empty")
+        check("is already a store; refusing to overwrite it" in move(a, b, 69), "target not empty")
         with served(url) as d:
             check("another koined is using" in move(a, url, 69), "target in use")
             check("another koined is using" in move(url, "sqlite:" + f("c.db"), 69), "source in use")

@@ -284,8 +284,10 @@ static void find_server(struct exam *e, const struct koine_value *server)
 	} else {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
 			  TEXT_ARGS(text));
-		exam_advise(e, "Check the program there, and url in [agent-server %.*s] of %s.",
-			    TEXT_ARGS(name), e->file);
+		exam_advise(
+			e,
+			"Check the program at that address, and url in [agent-server %.*s] of %s.",
+			TEXT_ARGS(name), e->file);
 	}
 }
 

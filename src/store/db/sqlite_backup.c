@@ -36,7 +36,7 @@ static int check_target(const char *path, struct why *why)
 		if (r != 0)
 			return db_file_cannot(why, "access", path, -r);
 		if (exists)
-			return refuse(why, REFUSE_CONFLICT, "%s%s exists; not overwritten",
+			return refuse(why, REFUSE_CONFLICT, "%s%s exists; refusing to overwrite it",
 				      db_file_tail(path), endings[i]);
 	}
 	return 0;

@@ -94,7 +94,8 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 	if (r != 0)
 		return r;
 	if (!ret_state[0])
-		return refuse(why, REFUSE_CONFLICT, "%s is already a store; not overwritten",
+		return refuse(why, REFUSE_CONFLICT,
+			      "%s is already a store; refusing to overwrite it",
 			      move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(why, REFUSE_CONFLICT,
