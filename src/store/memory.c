@@ -266,24 +266,21 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 	return store_memory_find_one(c, &sql, scope, prefix, arena, ret_row, ret_n);
 }
 
-#define SAME                                                                                       \
-	"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"          \
-	" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"               \
-	" AND project IS NOT DISTINCT FROM :project"                                               \
-	" AND shared = :shared AND (:created = 0 OR created_ms = :created)"                        \
-	" AND source = :source AND subjects = :subjects"                                           \
-	" AND (expires_ms IS NOT DISTINCT FROM :expires"                                           \
-	" OR expires_ms - stored_ms = :expires - :stored)"                                         \
-	" AND (expires_ms IS NULL OR expires_ms > :stored)"                                        \
-	" AND content = :content ORDER BY stored_ms, seq LIMIT 1"
-
 int store_memory_find_same(struct connection *c, const struct memory *like, int64_t since_ms,
 			   struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	/* Times beyond all bounds cannot be subtracted; without one it cannot fail. */
-	QUERY sql[] = {{SAME, .of = &memory_portrait},
-		       {SAME, .of = &memory_portrait, .sure = true}};
-	return rows_find(c, &sql[like->expires_ms == MEMORY_NEVER], arena, ret_row, ret_found,
+	QUERY sql = {
+		"SELECT {columns} FROM memory WHERE content_hash = :hash AND stored_ms >= :since"
+		" AND owner IS NOT DISTINCT FROM :owner AND chat IS NOT DISTINCT FROM :chat"
+		" AND project IS NOT DISTINCT FROM :project"
+		" AND shared = :shared AND (:created = 0 OR created_ms = :created)"
+		" AND source = :source AND subjects = :subjects"
+		" AND (expires_ms IS NOT DISTINCT FROM :expires"
+		" OR expires_ms - stored_ms = :expires - :stored)"
+		" AND (expires_ms IS NULL OR expires_ms > :stored)"
+		" AND content = :content ORDER BY stored_ms, seq LIMIT 1",
+		.of = &memory_portrait};
+	return rows_find(c, &sql, arena, ret_row, ret_found,
 			 BIND(":hash", store_memory_hash(like->content)), BIND(":since", since_ms),
 			 BIND(":owner", like->owner), BIND(":chat", like->chat),
 			 BIND(":project", like->project), BIND(":shared", like->shared),

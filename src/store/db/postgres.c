@@ -47,7 +47,7 @@ static int connect_now(struct pg *db)
 	buf_clear(&db->dropped);
 	buf_clear(&db->rets);
 	r = PQenterPipelineMode(db->conn) && PQsetnonblocking(db->conn, 1) == 0
-		    ? pg_begin_session(db) ?: pg_check_lineage(db) ?: pg_prepare_often(db)
+		    ? pg_begin_session(db) ?: pg_check_lineage(db)
 		    : pg_lost(db);
 	return r == 0 && db->kind == CONNECTION_FEED ? pg_listen(db) : r;
 }

@@ -50,8 +50,8 @@ struct pg_keys {
 };
 
 /*
- * A call of a batch has a savepoint only if it needs one. As long as it has only asked what cannot fail,
- * and left statements for later, those are held: kept, they are sent; undone, they are dropped.
+ * A call of a batch has a savepoint only if it needs one. As long as it has only left statements for later,
+ * those are held: kept, they are sent; undone, they are dropped.
  */
 enum pg_call { CALL_NONE, CALL_HELD, CALL_SAVED };
 
@@ -111,9 +111,6 @@ int pg_lost(struct pg *db);
 int pg_note_fault(struct pg *db, int r);
 /* What is sent before the next statement. */
 int pg_add_first(struct pg *db, const char *command);
-
-/* Of a new connection: what is said most. */
-int pg_prepare_often(struct pg *db);
 
 /* A new connection in place of one that is lost. The writer takes hold of the store again. */
 int pg_connect_again(struct pg *db);

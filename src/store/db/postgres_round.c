@@ -264,8 +264,7 @@ static int start_afresh(struct pg *db, int fault)
 	buf_clear(&db->first);
 	buf_clear(&db->dropped);
 	db->life++;
-	if (pg_exec(db, "ROLLBACK") != 0 || pg_exec(db, "DEALLOCATE ALL") != 0 ||
-	    pg_prepare_often(db) != 0) {
+	if (pg_exec(db, "ROLLBACK") != 0 || pg_exec(db, "DEALLOCATE ALL") != 0) {
 		PQfinish(db->conn);
 		db->conn = NULL;
 	}
@@ -346,49 +345,9 @@ int pg_settle_some(struct pg *db)
 	return db->n_late >= PG_LATE_MAX || db->n_wanted == PG_WANTED_MAX ? pg_settle(db) : 0;
 }
 
-/* What is said most, prepared with each connection: its place is its name. */
-static const char *const often[] = {
-	"SAVEPOINT one_call",
-	"RELEASE one_call",
-	"ROLLBACK TO one_call",
-	"BEGIN",
-	"COMMIT",
-	"SAVEPOINT one_insert",
-	"RELEASE one_insert",
-	"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-	"ROLLBACK",
-};
-enum { N_OFTEN = sizeof(often) / sizeof(often[0]) };
-
-static void name_often(unsigned i, char out[PG_NAME_MAX])
-{
-	snprintf(out, PG_NAME_MAX, "often%u", i);
-}
-
-int pg_prepare_often(struct pg *db)
-{
-	for (unsigned i = 0; i < N_OFTEN; i++) {
-		char name[PG_NAME_MAX];
-
-		name_often(i, name);
-		if (!PQsendPrepare(db->conn, name, often[i], 0, NULL))
-			return pg_lost(db);
-	}
-	return pg_round(db, N_OFTEN, 0, NULL);
-}
-
 int pg_send_command(struct pg *db, const char *command)
 {
-	unsigned i = 0;
-	char name[PG_NAME_MAX];
-	int sent;
-
-	while (i < N_OFTEN && strcmp(command, often[i]) != 0)
-		i++;
-	name_often(i, name);
-	sent = i < N_OFTEN ? PQsendQueryPrepared(db->conn, name, 0, NULL, NULL, NULL, 0)
-			   : PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0);
-	return sent ? 0 : pg_lost(db);
+	return PQsendQueryParams(db->conn, command, 0, NULL, NULL, NULL, NULL, 0) ? 0 : pg_lost(db);
 }
 
 /* Each of the words, ended by NUL, as a command of its own. */

@@ -42,7 +42,6 @@ struct pg_statement {
 	char name[PG_NAME_MAX];
 	uint64_t life; /* of the connection that it is prepared on; 0: on none */
 	enum plain plain;
-	bool sure;        /* it cannot fail for what is bound, and changes nothing */
 	bool guarded;     /* it may fail, and the transaction goes on */
 	bool keyed;       /* its rows are the keys that we asked for, and not the caller's */
 	int64_t inserted; /* the last of them */
@@ -180,7 +179,6 @@ int pg_prepare(void *db, const struct query *query, const char *sql, const char 
 
 	if (r != 0)
 		return r;
-	st->sure = query->sure;
 	st->large = query->large;
 	r = many ? prepare_many(st, many) : 0;
 	if (r != 0)
@@ -517,11 +515,9 @@ static int run_query(struct pg_statement *st)
 	unsigned n = 0, at = 0;
 	uint64_t life;
 	bool alone; /* it failed, and nothing before it */
-	int r = pg_ready(db);
+	int r = pg_ready(db) ?: pg_call_save(db);
 
 	life = db->life;
-	if (r == 0 && !(st->sure && db->held.len == 0))
-		r = pg_call_save(db);
 	if (r == 0)
 		r = send_all(st, guarded, &n, &at);
 	if (r == 0)

@@ -58,7 +58,6 @@ struct query {
 	enum query_lock lock;
 	const char *key; /* the column that query_inserted returns; NULL if no caller reads it */
 	const char *postgres; /* the text for PostgreSQL, where it differs */
-	bool sure;            /* it only asks, and nothing that is bound can make it fail */
 	const char *many;     /* the same for many rows, see below */
 	bool large;           /* its rows may be more than should be in memory at once */
 	uint32_t special;     /* {columns} with this flag are read as `as`, */
