@@ -97,22 +97,10 @@ int store_conversation_list(struct connection *c, unsigned offset, unsigned limi
 			    struct arena *arena, struct conversation **ret_rows, unsigned *ret_n,
 			    int64_t *ret_total)
 {
-	struct conversation *rows = NULL;
-	int64_t total = 0;
-	unsigned n = 0;
-	bool begun;
-	int r;
+	CLEANUP(query_end_reads) struct reads reads;
 
-	r = query_begin_reads(c, &begun) ?: count_conversations(c, &total);
-	if (r == 0)
-		r = list_conversations(c, offset, limit, arena, &rows, &n);
-	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_rows = rows;
-	*ret_n = n;
-	*ret_total = total;
-	return 0;
+	return query_begin_reads(c, &reads) ?: count_conversations(c, ret_total)
+		?: list_conversations(c, offset, limit, arena, ret_rows, ret_n);
 }
 
 int store_conversation_highest(struct connection *c, struct text prefix, int64_t *ret_n)

@@ -33,13 +33,10 @@ int store_conversation_list_ended(struct connection *c, struct text id, unsigned
 				  struct conversation **ret_rows, unsigned *ret_n,
 				  int64_t *ret_total)
 {
-	bool begun;
-	int r = query_begin_reads(c, &begun) ?: count_ended(c, id, ret_total);
+	CLEANUP(query_end_reads) struct reads reads;
 
-	if (r == 0)
-		r = list_ended(c, id, offset, limit, arena, ret_rows, ret_n);
-	query_end_reads(c, begun);
-	return r;
+	return query_begin_reads(c, &reads) ?: count_ended(c, id, ret_total)
+		?: list_ended(c, id, offset, limit, arena, ret_rows, ret_n);
 }
 
 int store_conversation_find_ended(struct connection *c, int64_t seq, struct arena *arena,

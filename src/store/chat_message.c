@@ -267,16 +267,11 @@ int store_message_window(struct connection *c, int64_t conversation, int64_t fro
 			 unsigned *ret_n)
 {
 	struct message_list a = {.rows = {.arena = arena, .taken = take_calls}, .c = c};
-	bool begun;
-	int r;
+	CLEANUP(query_end_reads) struct reads reads;
+	int r = query_begin_reads(c, &reads)
+			?: find_window(c, conversation, from_turn, to_turn, &a);
 
-	r = query_begin_reads(c, &begun) ?: find_window(c, conversation, from_turn, to_turn, &a);
-	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_rows = a.rows.rows;
-	*ret_n = a.rows.n;
-	return 0;
+	return rows_give(r, &a.rows, ret_rows, ret_n);
 }
 
 int store_message_list(struct connection *c, int64_t conversation, int64_t offset, unsigned limit,
@@ -285,19 +280,11 @@ int store_message_list(struct connection *c, int64_t conversation, int64_t offse
 {
 	struct message_list a = {
 		.rows = {.arena = arena, .max_bytes = max_bytes, .taken = take_calls}, .c = c};
+	CLEANUP(query_end_reads) struct reads reads;
 	bool answered;
-	bool begun;
-	int r;
+	int r = query_begin_reads(c, &reads)
+			?: store_message_count(c, conversation, ret_total, &answered)
+			?: find_page(c, conversation, offset, limit, &a);
 
-	r = query_begin_reads(c, &begun);
-	if (r == 0)
-		r = store_message_count(c, conversation, ret_total, &answered);
-	if (r == 0)
-		r = find_page(c, conversation, offset, limit, &a);
-	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_rows = a.rows.rows;
-	*ret_n = a.rows.n;
-	return 0;
+	return rows_give(r, &a.rows, ret_rows, ret_n);
 }

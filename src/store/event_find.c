@@ -279,16 +279,13 @@ static int list_selected(struct find *f)
 	struct walks all = {.find = f};
 	struct text *types = NULL;
 	unsigned n_types = query->n_types;
-	bool begun;
-	int r = query_begin_reads(f->connection, &begun);
+	CLEANUP(query_end_reads) struct reads reads;
+	int r = query_begin_reads(f->connection, &reads);
 
 	all.scope = scope_of(query, &all.name);
 	if (r == 0 && !query->types)
 		r = store_event_types(f->connection, query, f->arena, &types, &n_types);
-	if (r == 0)
-		r = begin_walks(&all, query->types ? query->types : types, n_types) ?: merge(&all);
-	query_end_reads(f->connection, begun);
-	return r;
+	return r ?: begin_walks(&all, query->types ? query->types : types, n_types) ?: merge(&all);
 }
 
 int store_event_list(struct connection *c, const struct store_event_query *query,

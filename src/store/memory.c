@@ -178,8 +178,8 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 {
 	struct memory rows[SEQS_AT_ONCE];
 	struct arena_mark mark;
-	bool begun = false;
-	int r = n > SEQS_AT_ONCE ? query_begin_reads(c, &begun) : 0;
+	CLEANUP(query_end_reads) struct reads reads = {0};
+	int r = n > SEQS_AT_ONCE ? query_begin_reads(c, &reads) : 0;
 	unsigned n_found = 0;
 	size_t bytes = 0;
 
@@ -202,7 +202,6 @@ int store_memory_find_seqs(struct connection *c, const struct store_scope *scope
 			ret_found[n_found++] = *m;
 		}
 	}
-	query_end_reads(c, begun);
 	if (r == 0)
 		*ret_n = n_found;
 	return r;

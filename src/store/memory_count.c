@@ -172,12 +172,10 @@ static int count_at_once(struct connection *c, const struct store_scope *scope,
 			 const struct store_model *model, int64_t now_ms,
 			 struct memory_totals *ret_totals, int64_t *ret_vectors, int64_t *ret_bare)
 {
-	bool begun;
-	int r = query_begin_reads(c, &begun)
-			?: count(c, scope, model, now_ms, ret_totals, ret_vectors, ret_bare);
+	CLEANUP(query_end_reads) struct reads reads;
 
-	query_end_reads(c, begun);
-	return r;
+	return query_begin_reads(c, &reads)
+		       ?: count(c, scope, model, now_ms, ret_totals, ret_vectors, ret_bare);
 }
 
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,

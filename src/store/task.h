@@ -105,6 +105,9 @@ struct store_task_query {
 	int64_t before;        /* only those after this place; 0: from the first one */
 	unsigned limit;
 	size_t max_bytes; /* text bytes over all rows, but at least one row; 0: no limit */
+	/* Without env, and with only so many characters of texts with MEMBER_CUT (bytes of the result); 0: whole rows. */
+	unsigned cut;
+	bool brief; /* with a cut: also without result and metadata */
 };
 
 /* The place of a task in such a list. */
@@ -113,12 +116,6 @@ int64_t store_task_place(const struct task *row, bool open_first);
 /* Newest first, unless open_first is set. */
 int store_task_list(struct connection *c, const struct store_task_query *q, struct arena *arena,
 		    struct task **ret_tasks, unsigned *ret_n);
-
-/* The same without env, and with only the first `cut` (at least 1) characters of texts with
- * MEMBER_CUT (bytes of the result); `brief`: also without result and metadata. */
-int store_task_list_short(struct connection *c, const struct store_task_query *q, unsigned cut,
-			  bool brief, struct arena *arena, struct task **ret_tasks,
-			  unsigned *ret_n);
 
 /* The state of a task; *ret_state is set only if it is found. */
 int store_task_state(struct connection *c, struct text project, struct text id,

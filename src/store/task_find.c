@@ -118,12 +118,9 @@ static int find(struct connection *c, struct text project, struct text id, struc
 static int find_at_once(struct connection *c, struct text project, struct text id,
 			struct row_list *a)
 {
-	bool begun;
-	int r;
+	CLEANUP(query_end_reads) struct reads reads;
 
-	r = query_begin_reads(c, &begun) ?: find(c, project, id, a);
-	query_end_reads(c, begun);
-	return r;
+	return query_begin_reads(c, &reads) ?: find(c, project, id, a);
 }
 
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
@@ -227,8 +224,6 @@ struct listed {
 	int state;
 	int64_t before_seq; /* 0: from the newest */
 	unsigned limit;
-	unsigned cut; /* 0: whole rows */
-	bool brief;
 };
 
 static unsigned by_state(const struct store_task_query *query)
@@ -243,9 +238,9 @@ static unsigned by_state(const struct store_task_query *query)
 static int list_some(struct connection *c, const struct listed *l, struct row_list *a)
 {
 	const struct store_task_query *query = l->query;
-	const struct query *lists = l->cut == 0 ? whole_lists
-				    : l->brief  ? brief_lists
-						: short_lists;
+	const struct query *lists = query->cut == 0 ? whole_lists
+				    : query->brief  ? brief_lists
+						    : short_lists;
 	unsigned by = (query->label.data ? BY_LABEL : 0) | (query->group.data ? BY_GROUP : 0) |
 		      (query->project.data ? BY_PROJECT : 0) | l->by;
 	CLEANUP(query_donep)
@@ -253,13 +248,12 @@ static int list_some(struct connection *c, const struct listed *l, struct row_li
 		c, &lists[by], BIND_IF(":label", query->label), BIND_IF(":group", query->group),
 		BIND_IF(":project", query->project), BIND_IF(":state", l->state),
 		BIND(":before", l->before_seq > 0 ? l->before_seq : INT64_MAX),
-		BIND(":limit", l->limit), BIND_IF(":cut", l->cut));
+		BIND(":limit", l->limit), BIND_IF(":cut", query->cut));
 
 	return take_tasks(c, q, a);
 }
 
-static int list(struct connection *c, const struct store_task_query *query, unsigned cut,
-		bool brief, struct row_list *a)
+static int list(struct connection *c, const struct store_task_query *query, struct row_list *a)
 {
 	static const struct {
 		unsigned by;
@@ -273,9 +267,7 @@ static int list(struct connection *c, const struct store_task_query *query, unsi
 			   .by = by_state(query),
 			   .state = query->state,
 			   .before_seq = query->before,
-			   .limit = query->limit,
-			   .cut = cut,
-			   .brief = brief};
+			   .limit = query->limit};
 	int r = 0;
 
 	if (!query->open_first)
@@ -292,32 +284,13 @@ static int list(struct connection *c, const struct store_task_query *query, unsi
 	return r;
 }
 
-static int list_at_once(struct connection *c, const struct store_task_query *q, unsigned cut,
-			bool brief, struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
-{
-	struct row_list a = {.arena = arena, .max_bytes = q->max_bytes};
-	bool begun;
-	int r;
-
-	r = query_begin_reads(c, &begun) ?: list(c, q, cut, brief, &a);
-	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_tasks = a.rows;
-	*ret_n = a.n;
-	return 0;
-}
-
 int store_task_list(struct connection *c, const struct store_task_query *q, struct arena *arena,
 		    struct task **ret_tasks, unsigned *ret_n)
 {
-	return list_at_once(c, q, 0, false, arena, ret_tasks, ret_n);
-}
+	struct row_list a = {.arena = arena, .max_bytes = q->max_bytes};
+	CLEANUP(query_end_reads) struct reads reads;
 
-int store_task_list_short(struct connection *c, const struct store_task_query *q, unsigned cut,
-			  bool brief, struct arena *arena, struct task **ret_tasks, unsigned *ret_n)
-{
-	return list_at_once(c, q, cut, brief, arena, ret_tasks, ret_n);
+	return rows_give(query_begin_reads(c, &reads) ?: list(c, q, &a), &a, ret_tasks, ret_n);
 }
 
 /* Without the texts of a task that has much of them. */
@@ -340,28 +313,8 @@ int store_task_skipped(struct connection *c, struct text project, struct text id
 	struct statement *q = query_open(c, &sql, BIND(":id", id), BIND(":project", project),
 					 BIND(":after", after_seq), BIND(":limit", limit));
 	struct row_list a = {.arena = arena};
-	int r;
 
-	r = take_tasks(c, q, &a);
-	if (r != 0)
-		return r;
-	*ret_tasks = a.rows;
-	*ret_n = a.n;
-	return 0;
-}
-
-static int list_open(struct connection *c, struct row_list *a)
-{
-	/* Use the index of open tasks: ordered by seq alone, the whole table would be walked. */
-	QUERY sql = {
-		"SELECT {columns} FROM task WHERE seq IN"
-		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",
-		.large = true,
-		UNLESS_LONG,
-	};
-	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
-
-	return take_tasks(c, q, a);
+	return rows_give(take_tasks(c, q, &a), &a, ret_tasks, ret_n);
 }
 
 int store_task_state(struct connection *c, struct text project, struct text id,
@@ -379,20 +332,27 @@ int store_task_state(struct connection *c, struct text project, struct text id,
 	return r;
 }
 
+static int list_open(struct connection *c, struct row_list *a)
+{
+	/* Use the index of open tasks: ordered by seq alone, the whole table would be walked. */
+	QUERY sql = {
+		"SELECT {columns} FROM task WHERE seq IN"
+		" (SELECT seq FROM task WHERE state < 2) ORDER BY seq",
+		.large = true,
+		UNLESS_LONG,
+	};
+	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
+
+	return take_tasks(c, q, a);
+}
+
 int store_task_open(struct connection *c, struct arena *arena, struct task **ret_tasks,
 		    unsigned *ret_n)
 {
 	struct row_list a = {.arena = arena};
-	bool begun;
-	int r;
+	CLEANUP(query_end_reads) struct reads reads;
 
-	r = query_begin_reads(c, &begun) ?: list_open(c, &a);
-	query_end_reads(c, begun);
-	if (r != 0)
-		return r;
-	*ret_tasks = a.rows;
-	*ret_n = a.n;
-	return 0;
+	return rows_give(query_begin_reads(c, &reads) ?: list_open(c, &a), &a, ret_tasks, ret_n);
 }
 
 /* ---- counts ---- */

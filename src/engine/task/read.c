@@ -94,12 +94,12 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 		.before = f->before,
 		.limit = task_list_limit(f->limit) + f->and_next,
 		.max_bytes = LIST_BYTES,
+		.cut = f->brief ? TASK_BRIEF_TEXT : TASK_LIST_TEXT,
+		.brief = f->brief,
 	};
 	struct task *tasks;
 	unsigned n;
-	int r = store_task_list_short(store_lane(t->store, lane), &q,
-				      f->brief ? TASK_BRIEF_TEXT : TASK_LIST_TEXT, f->brief, a,
-				      &tasks, &n);
+	int r = store_task_list(store_lane(t->store, lane), &q, a, &tasks, &n);
 
 	(void)why;
 	if (r != 0)

@@ -431,23 +431,21 @@ int query_meta(struct connection *c, struct text key, char *out, size_t size)
 	return r;
 }
 
-int query_begin_reads(struct connection *c, bool *ret_begun)
+int query_begin_reads(struct connection *c, struct reads *ret_reads)
 {
 	QUERY begin = {"BEGIN"};
-	int r = 0;
+	bool begins = c->db && !c->ops->in_transaction(c->db);
+	int r = begins ? query_do(c, &begin) : 0;
 
-	*ret_begun = c->db && !c->ops->in_transaction(c->db);
-	if (*ret_begun)
-		r = query_do(c, &begin);
-	if (r != 0)
-		*ret_begun = false;
+	*ret_reads = (struct reads) {.begun = begins && r == 0 ? c : NULL};
 	return r;
 }
 
-void query_end_reads(struct connection *c, bool begun)
+void query_end_reads(struct reads *reads)
 {
 	QUERY end = {"ROLLBACK"};
+	struct connection *c = reads->begun;
 
-	if (begun && c->ops->in_transaction(c->db))
+	if (c && c->ops->in_transaction(c->db))
 		(void)query_do(c, &end);
 }

@@ -231,8 +231,14 @@ int64_t query_inserted(const struct statement *q);
 int query_meta(struct connection *c, struct text key, char *out, size_t size);
 
 /*
- * Put these around several reads: all of them see one state of the store, and its locks are
- * taken once. Inside a transaction they do nothing.
+ * Several reads that see one state of the store, and take its locks once. Inside a transaction they are as they are.
+ *
+ *	CLEANUP(query_end_reads) struct reads reads;
+ *	int r = query_begin_reads(c, &reads) ?: count(c, &n) ?: list(c, &rows);
  */
-int query_begin_reads(struct connection *c, bool *ret_begun);
-void query_end_reads(struct connection *c, bool begun);
+struct reads {
+	struct connection *begun; /* NULL: there is nothing to end */
+};
+
+int query_begin_reads(struct connection *c, struct reads *ret_reads);
+void query_end_reads(struct reads *reads);

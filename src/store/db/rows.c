@@ -82,15 +82,18 @@ int rows_take(struct statement *q, struct row_list *list)
 	return r;
 }
 
-int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n)
+int rows_give(int r, const struct row_list *list, void *ret_rows, unsigned *ret_n)
 {
-	int r = rows_take(q, list);
-
 	if (r != 0)
 		return r;
 	*(void **)ret_rows = list->rows;
 	*ret_n = list->n;
 	return 0;
+}
+
+int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n)
+{
+	return rows_give(rows_take(q, list), list, ret_rows, ret_n);
 }
 
 int rows_find_with(struct connection *c, const struct query *query, struct arena *arena,

@@ -52,6 +52,9 @@ int rows_take(struct statement *q, struct row_list *list);
 /* The same; `ret_rows` points to a pointer to their struct. */
 int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, unsigned *ret_n);
 
+/* Hands out a list that was read; r is the fault of that, or 0. */
+int rows_give(int r, const struct row_list *list, void *ret_rows, unsigned *ret_n);
+
 /* The first row that a query finds, and all of them. */
 int rows_find_with(struct connection *c, const struct query *query, struct arena *arena,
 		   void *ret_row, bool *ret_found, const struct query_value *values);

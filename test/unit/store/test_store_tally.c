@@ -665,11 +665,13 @@ static void list_tasks(struct fixture *f, const char *project, const char *group
 	const struct store_task_query q = {.project = text_of(project),
 					   .group = text_of(group),
 					   .state = task_state,
-					   .limit = 20};
+					   .limit = 20,
+					   .cut = 80,
+					   .brief = true};
 	struct task *rows;
 	unsigned n;
 
-	assert_int_equal(store_task_list_short(reader(f), &q, 80, true, &f->arena, &rows, &n), 0);
+	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
 }
 
 static void ask_for_tasks(struct fixture *f)

@@ -614,7 +614,7 @@ TEST(a_page_ends_at_its_bytes)
 TEST(in_short_only_the_beginnings_are_read)
 {
 	static char prompt[1000] = "\xc3\xa4\xc3\xb6\xc3\xbc and so on";
-	const struct store_task_query q = {
+	struct store_task_query q = {
 		.project = TEXT("/a/b"), .state = -1, .limit = 9, .max_bytes = 200};
 	struct fixture *f = *state;
 	struct task row = full;
@@ -630,7 +630,9 @@ TEST(in_short_only_the_beginnings_are_read)
 	commit(f);
 	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 1);
-	assert_int_equal(store_task_list_short(reader(f), &q, 2, true, &f->arena, &rows, &n), 0);
+	q.cut = 2;
+	q.brief = true;
+	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 3);
 	for (unsigned i = 0; i < n; i++) {
 		assert_text(rows[i].prompt, "\xc3\xa4\xc3\xb6");
@@ -641,7 +643,8 @@ TEST(in_short_only_the_beginnings_are_read)
 		assert_text(rows[i].group, full.group.data);
 		assert_int_equal(rows[i].after.n, full.after.n);
 	}
-	assert_int_equal(store_task_list_short(reader(f), &q, 2, false, &f->arena, &rows, &n), 0);
+	q.brief = false;
+	assert_int_equal(store_task_list(reader(f), &q, &f->arena, &rows, &n), 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(rows[0].result.len, 2);
 	assert_int_equal(rows[0].metadata.bytes.len, sizeof(prompt));
