@@ -54,12 +54,11 @@ static const struct portrait portraits[LANGUAGES] = {
 			    "aveva avere essere anche piu molto gia"},
 	[LANGUAGE_PORTUGUESE] =
 		{"portuguese",
-		 "o a os as um uma uns umas de do da dos das no na nos nas em ao aos "
-		 "pelo pela por para com sem sobre entre ate desde e ou mas se nao "
-		 "que quem qual quais como quando onde quanto quantos eu tu voce ele "
-		 "ela eles elas me te lhe meu minha meus minhas seu sua seus suas "
-		 "nosso este esta esse essa isto isso aquele sao era foi foram sou "
-		 "ser estar estava estou tem tenho tinha ter vai muito mais ja tambem "
+		 "o a os as um uma uns umas de do da dos das no na nos nas em ao aos pelo pela por "
+		 "para com sem sobre entre ate desde e ou mas se nao que quem qual quais como "
+		 "quando onde quanto quantos eu tu voce ele ela eles elas me te lhe meu minha meus "
+		 "minhas seu sua seus suas nosso este esta esse essa isto isso aquele sao era foi "
+		 "foram sou ser estar estava estou tem tenho tinha ter vai muito mais ja tambem "
 		 "porque"},
 	[LANGUAGE_DUTCH] =
 		{"dutch", "de het een en of maar als van voor met op in aan bij naar uit over tot "
@@ -128,11 +127,11 @@ static const struct portrait portraits[LANGUAGES] = {
 	[LANGUAGE_TAMIL] = {"tamil", ""},
 	[LANGUAGE_CHINESE] =
 		{NULL,
-		 "的 了 是 我 你 他 她 它 们 在 有 和 与 吗 呢 吧 啊 这 那 哪 什 么 谁 怎 为 不 "
-		 "也 就 都 很 到 要 会 着 没 把 被 从 给 让 个 一 里 什么 哪里 怎么 为什 是谁 "
-		 "谁的 是什 在哪 我们 你们 他们 她们 这个 那个 的是 了吗 "
-		 "です ます した まし てい いま した すか です ませ どこ なぜ なに だれ いつ "
-		 "から まで こと もの さん では には への との とは"},
+		 "的 了 是 我 你 他 她 它 们 在 有 和 与 吗 呢 吧 啊 这 那 哪 什 么 谁 怎 为 不 也 "
+		 "就 都 很 到 要 会 着 没 把 被 从 给 让 "
+		 "个 一 里 什么 哪里 怎么 为什 是谁 谁的 是什 在哪 我们 你们 他们 她们 这个 那个 "
+		 "的是 了吗 です ます した まし てい いま した すか です "
+		 "ませ どこ なぜ なに だれ いつ から まで こと もの さん では には への との とは"},
 };
 
 struct letter {

@@ -100,10 +100,8 @@ bool ask_frames(struct text before, struct text word, bool *ret_second)
 static const char vague[] =
 	"happen happened happening happens occurred event events news say said talk talked discuss "
 	"discussed mention mentioned note noted notes write wrote remember memory memories "
-	"anything "
-	"something everything thing things stuff going go new "
-	"passiert passierte geschah geschehen los gemacht getan "
-	"passe arrive fait paso hice hicimos hizo";
+	"anything something everything thing things stuff going go new passiert passierte geschah "
+	"geschehen los gemacht getan passe arrive fait paso hice hicimos hizo";
 
 bool ask_is_vague(struct text folded)
 {
