@@ -60,13 +60,6 @@ int store_conversation_oldest_ended(struct connection *c, int64_t before_ms, int
 
 /* ---- deleted ---- */
 
-/* Runs a DELETE of at most `limit` rows that returns a row for each. */
-static int delete_some(struct connection *c, const struct query *sql, int64_t seq, unsigned limit,
-		       unsigned *ret_n)
-{
-	return query_count(c, sql, ret_n, BIND(":seq", seq), BIND(":limit", limit));
-}
-
 /* The messages of the first turns, and the calls in them. */
 #define SOME_MESSAGES                                                                              \
 	"(SELECT seq FROM message WHERE conversation = :seq ORDER BY turn, seq LIMIT :limit)"
@@ -77,8 +70,9 @@ static int delete_messages(struct connection *c, int64_t seq, unsigned limit, un
 	QUERY messages = {"DELETE FROM message WHERE seq IN " SOME_MESSAGES " RETURNING seq"};
 	unsigned n_calls;
 
-	return delete_some(c, &calls, seq, limit, &n_calls)
-		       ?: delete_some(c, &messages, seq, limit, ret_n);
+	return query_count(c, &calls, &n_calls, BIND(":seq", seq), BIND(":limit", limit))
+		       ?: query_count(c, &messages, ret_n, BIND(":seq", seq),
+				      BIND(":limit", limit));
 }
 
 static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsigned *ret_n)
@@ -87,7 +81,7 @@ static int delete_turns(struct connection *c, int64_t seq, unsigned limit, unsig
 		"DELETE FROM turn WHERE seq IN (SELECT seq FROM turn WHERE conversation = :seq"
 		" ORDER BY seq LIMIT :limit) RETURNING seq"};
 
-	return delete_some(c, &turns, seq, limit, ret_n);
+	return query_count(c, &turns, ret_n, BIND(":seq", seq), BIND(":limit", limit));
 }
 
 static int delete_itself(struct connection *c, int64_t seq)

@@ -74,18 +74,12 @@ static void cut_row(void *session, unsigned cut)
 
 /* ---- by a name ---- */
 
-static int find(struct connection *c, const struct query *sql, struct text name,
-		struct arena *arena, struct session *ret_row, bool *ret_found)
-{
-	return rows_find(c, sql, arena, ret_row, ret_found, BIND(":name", name));
-}
-
 int store_session_find(struct connection *c, struct text id, struct arena *arena,
 		       struct session *ret_row, bool *ret_found)
 {
 	QUERY sql = {WHOLE " WHERE id = :name", OF_SESSION};
 
-	return find(c, &sql, id, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":name", id));
 }
 
 int store_session_find_run(struct connection *c, struct text run, struct arena *arena,
@@ -93,7 +87,7 @@ int store_session_find_run(struct connection *c, struct text run, struct arena *
 {
 	QUERY sql = {WHOLE " WHERE run = :name", OF_SESSION};
 
-	return find(c, &sql, run, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":name", run));
 }
 
 int store_session_find_agent(struct connection *c, struct text agent_session, struct arena *arena,
@@ -101,7 +95,7 @@ int store_session_find_agent(struct connection *c, struct text agent_session, st
 {
 	QUERY sql = {WHOLE " WHERE agent_session = :name ORDER BY seq DESC LIMIT 1", OF_SESSION};
 
-	return find(c, &sql, agent_session, arena, ret_row, ret_found);
+	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":name", agent_session));
 }
 
 int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,

@@ -45,16 +45,11 @@ static const struct tally {
 	[TALLY_SESSION] = GROUPED("session", "working_dir", SESSION_KINDS),
 };
 
-static int run_to(struct connection *c, const struct query *sql, int64_t to)
-{
-	return query_do(c, sql, BIND(":to", to));
-}
-
 static int move_mark(struct connection *c, const struct tally *t, int64_t to)
 {
 	if (c->ops->is_shared)
-		return run_to(c, &t->step, to);
-	return run_to(c, &t->count, to) ?: run_to(c, &t->mark, to);
+		return query_do(c, &t->step, BIND(":to", to));
+	return query_do(c, &t->count, BIND(":to", to)) ?: query_do(c, &t->mark, BIND(":to", to));
 }
 
 int tally_added(struct connection *c, enum tallied what, int64_t seq)

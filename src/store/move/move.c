@@ -265,7 +265,7 @@ static int start_pairs(struct move *m, struct why *why)
 static int read_source(struct move *m, struct why *why)
 {
 	char identity[MOVE_STATE_MAX / 2] = "";
-	int r = move_read_meta(&m->from, "identity", identity, sizeof(identity));
+	int r = query_meta(&m->from.conn, TEXT("identity"), identity, sizeof(identity));
 
 	for (unsigned i = 0; i < m->n_pairs && r == 0; i++)
 		r = sum_table(m, &m->pairs[i], MOVE_READING);

@@ -18,11 +18,6 @@ int move_explain(const struct move_place *p, int r, struct why *why)
 	return r < 0 && p->place && p->conn.db ? p->ops->explain(p->place, p->conn.db, r, why) : r;
 }
 
-int move_read_meta(struct move_place *p, const char *key, char *out, size_t size)
-{
-	return query_meta(&p->conn, text_of(key), out, size);
-}
-
 static int find_kind(const char *url, struct move_place *p, const char **ret_address,
 		     struct why *why)
 {
@@ -72,7 +67,7 @@ int move_open_source(const char *url, struct move_place *p, struct why *why)
 			      "%s has an older schema: start koined once with this store to update "
 			      "the schema",
 			      move_place_name(p));
-	r = move_explain(p, move_read_meta(p, MOVE_KEY, state, sizeof(state)), why);
+	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), state, sizeof(state)), why);
 	if (r == 0 && state[0])
 		r = refuse(why, REFUSE_CONFLICT,
 			   "%s is incomplete: a move to this store is unfinished",
@@ -90,7 +85,7 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 	ret_state[0] = '\0';
 	if (r != 0 || version == 0)
 		return r;
-	r = move_explain(p, move_read_meta(p, MOVE_KEY, ret_state, MOVE_STATE_MAX), why);
+	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), ret_state, MOVE_STATE_MAX), why);
 	if (r != 0)
 		return r;
 	if (!ret_state[0])

@@ -27,6 +27,3 @@ const char *move_place_name(const struct move_place *p);
 
 /* Words a fault. Refusals stay as they are. */
 int move_explain(const struct move_place *p, int r, struct why *why);
-
-/* A value of meta; "" where there is none. */
-int move_read_meta(struct move_place *p, const char *key, char *out, size_t size);
