@@ -61,11 +61,6 @@ const char *metric_content_type(enum metric_format format)
 
 /* ---- which one ---- */
 
-static bool same(struct text t, const char *word)
-{
-	return t.len == strlen(word) && strncasecmp(t.data, word, t.len) == 0;
-}
-
 /* "q=0", "q=0.000" */
 static bool refuses(struct text parameter)
 {
@@ -83,7 +78,7 @@ static bool names_openmetrics(struct text range)
 	struct text item;
 
 	if (!text_next(&range, ';', &item) ||
-	    !same(text_trim(item, " \t"), "application/openmetrics-text"))
+	    !text_is_any_case(text_trim(item, " \t"), "application/openmetrics-text"))
 		return false;
 	while (text_next(&range, ';', &item)) {
 		if (refuses(text_trim(item, " \t")))

@@ -82,29 +82,14 @@ void object_int(struct object_builder *r, const char *key, int64_t n)
 	add_bytes(r, key, VALUE_NUMBER, text, (size_t)len);
 }
 
-/* The shortest decimal that reads back as the same number. */
 void object_double(struct object_builder *r, const char *key, double d)
 {
-	char text[40];
-	char *to = text;
+	char text[VALUE_DOUBLE_MAX];
 
-	if (!isfinite(d)) {
+	if (isfinite(d))
+		add_bytes(r, key, VALUE_NUMBER, text, value_format_double(text, d));
+	else
 		object_null(r, key);
-		return;
-	}
-	for (int precision = 15; precision <= 17; precision++) {
-		snprintf(text, sizeof(text), "%.*g", precision, d);
-		if (strtod(text, NULL) == d)
-			break;
-	}
-	/* A host program may have set a locale with a decimal comma, or with a multi-byte point. */
-	for (const char *p = text; *p; p++) {
-		if (memchr("+-0123456789e", *p, 13))
-			*to++ = *p;
-		else if (to == text || to[-1] != '.')
-			*to++ = '.';
-	}
-	add_bytes(r, key, VALUE_NUMBER, text, (size_t)(to - text));
 }
 
 void object_bool(struct object_builder *r, const char *key, bool b)

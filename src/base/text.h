@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 
 struct text {
 	const char *data; /* NULL: none (which differs from "") */
@@ -32,6 +33,14 @@ static inline bool text_is(struct text t, const char *s)
 	size_t n = strlen(s);
 
 	return t.len == n && (n == 0 || memcmp(t.data, s, n) == 0);
+}
+
+/* The same, with letters of ASCII in any case. */
+static inline bool text_is_any_case(struct text t, const char *s)
+{
+	size_t n = strlen(s);
+
+	return t.len == n && (n == 0 || strncasecmp(t.data, s, n) == 0);
 }
 
 static inline bool text_equal(struct text a, struct text b)

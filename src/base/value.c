@@ -2,6 +2,7 @@
 
 #include <locale.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 const char *value_kind_name(const struct value *v)
@@ -78,6 +79,25 @@ bool value_double(const struct value *v, double *ret)
 	copy[v->len] = '\0';
 	*ret = strtod_l(copy, &end, plain_locale());
 	return *end == '\0';
+}
+
+size_t value_format_double(char out[VALUE_DOUBLE_MAX], double d)
+{
+	char *to = out;
+
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(out, VALUE_DOUBLE_MAX, "%.*g", precision, d);
+		if (strtod(out, NULL) == d)
+			break;
+	}
+	/* A host program may have set a locale with a decimal comma, or with a multi-byte point. */
+	for (const char *p = out; *p; p++) {
+		if (memchr("+-0123456789e", *p, 13))
+			*to++ = *p;
+		else if (to == out || to[-1] != '.')
+			*to++ = '.';
+	}
+	return (size_t)(to - out);
 }
 
 struct text value_text(const struct value *v)

@@ -64,6 +64,11 @@ bool value_int(const struct value *v, int64_t *ret);
 /* Any number; the nearest double. */
 bool value_double(const struct value *v, double *ret);
 
+enum { VALUE_DOUBLE_MAX = 40 };
+
+/* The shortest decimal that reads back as the same finite number; its length. */
+size_t value_format_double(char out[VALUE_DOUBLE_MAX], double d);
+
 /* The text of a string; {NULL, 0} for anything else. */
 struct text value_text(const struct value *v);
 

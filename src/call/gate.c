@@ -10,11 +10,6 @@ static bool refused(struct gate_refusal *ret, enum gate_reason reason, int statu
 	return false;
 }
 
-static bool same_text(struct text t, const char *s)
-{
-	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
-}
-
 /* A page is ours only if we served it: its authority is our Host. */
 bool gate_origin_is_ours(struct text origin, struct text host)
 {
@@ -37,7 +32,8 @@ static bool from_foreign_page(const struct http_request *r)
 		return true;
 	if (origin.data && !gate_origin_is_ours(origin, http_host(r)))
 		return true;
-	return site.data && !same_text(site, "same-origin") && !same_text(site, "none");
+	return site.data && !text_is_any_case(site, "same-origin") &&
+	       !text_is_any_case(site, "none");
 }
 
 /* The character at *at, which may be written as %40; moves past it. -1: none. */

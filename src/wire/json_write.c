@@ -134,27 +134,12 @@ void json_uint(struct json *j, uint64_t n)
 
 void json_double(struct json *j, double d)
 {
-	char text[40];
-	char *to = text;
+	char text[VALUE_DOUBLE_MAX];
 
-	if (!isfinite(d)) {
+	if (isfinite(d))
+		json_raw(j, text, value_format_double(text, d));
+	else
 		json_null(j);
-		return;
-	}
-	for (int precision = 15; precision <= 17; precision++) {
-		snprintf(text, sizeof(text), "%.*g", precision, d);
-		if (strtod(text, NULL) == d)
-			break;
-	}
-	/* A host program may have set a locale with a decimal comma, or with a point of several
-	 * bytes. */
-	for (const char *p = text; *p; p++) {
-		if (memchr("+-0123456789e", *p, 13))
-			*to++ = *p;
-		else if (to == text || to[-1] != '.')
-			*to++ = '.';
-	}
-	json_raw(j, text, (size_t)(to - text));
 }
 
 void json_text(struct json *j, struct text t)

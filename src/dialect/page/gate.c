@@ -7,7 +7,6 @@
 #include "call/http.h"
 
 #include <stdio.h>
-#include <strings.h>
 
 #include "dialect/page/page.h"
 #include "engine/engine.h"
@@ -23,11 +22,6 @@ static bool refused(struct gate_refusal *ret, enum gate_reason reason, int statu
 						       ? "Cache-Control: no-store\r\n" PAGE_CLEAR
 						       : "Cache-Control: no-store\r\n"};
 	return false;
-}
-
-static bool same(struct text t, const char *s)
-{
-	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
 }
 
 int64_t page_uid(const struct peer *peer)
@@ -105,14 +99,16 @@ static bool is_reading(const struct http_request *r)
 /* The browser asks for the script of a worker. We have none, so it is one that somebody else left. */
 bool page_is_worker(const struct http_request *r)
 {
-	return text_is(r->method, "GET") && same(http_header_find(r, "Service-Worker"), "script");
+	return text_is(r->method, "GET") &&
+	       text_is_any_case(http_header_find(r, "Service-Worker"), "script");
 }
 
 /* Somebody followed a link to us. What we answer is shown to them, and to nobody's script. */
 static bool is_visit(const struct http_request *r)
 {
-	return is_reading(r) && same(http_header_find(r, "Sec-Fetch-Mode"), "navigate") &&
-	       same(http_header_find(r, "Sec-Fetch-Dest"), "document");
+	return is_reading(r) &&
+	       text_is_any_case(http_header_find(r, "Sec-Fetch-Mode"), "navigate") &&
+	       text_is_any_case(http_header_find(r, "Sec-Fetch-Dest"), "document");
 }
 
 static bool origin_is_ours(const struct page_settings *s, const struct http_request *r)
@@ -122,7 +118,7 @@ static bool origin_is_ours(const struct page_settings *s, const struct http_requ
 	struct text origin = http_header_find(r, "Origin");
 
 	if (page_is_behind(s, r))
-		return same(origin, s->behind);
+		return text_is_any_case(origin, s->behind);
 	return origin.len > n && memcmp(origin.data, plain, n) == 0 &&
 	       text_equal((struct text) {.data = origin.data + n, .len = origin.len - n},
 			  http_host(r));
@@ -137,9 +133,10 @@ static bool comes_from_us(const struct page_settings *s, const struct http_reque
 		return false;
 	if (origin.data && !origin_is_ours(s, r))
 		return false;
-	if (site.data && !same(site, "same-origin") && !same(site, "none") && !is_visit(r))
+	if (site.data && !text_is_any_case(site, "same-origin") &&
+	    !text_is_any_case(site, "none") && !is_visit(r))
 		return false;
-	return is_reading(r) || origin.data || (site.data && same(site, "same-origin"));
+	return is_reading(r) || origin.data || (site.data && text_is_any_case(site, "same-origin"));
 }
 
 bool page_gate(const struct client *s, const struct http_request *r,

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -15,11 +14,6 @@
 
 static const char suffix[] = ".localhost";
 static const char scheme[] = "https://";
-
-static bool same(struct text t, const char *s)
-{
-	return t.len == strlen(s) && strncasecmp(t.data, s, t.len) == 0;
-}
 
 static struct text without_port(struct text host)
 {
@@ -49,7 +43,7 @@ static bool is_named(struct text host)
 
 bool page_is_behind(const struct page_settings *s, const struct http_request *r)
 {
-	return s->behind[0] && same(http_host(r), s->behind + strlen(scheme));
+	return s->behind[0] && text_is_any_case(http_host(r), s->behind + strlen(scheme));
 }
 
 /* A request that names two hosts, as its target and in its header, names none. */

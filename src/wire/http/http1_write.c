@@ -11,7 +11,7 @@
 
 #define JSON_TYPE "application/json; charset=utf-8"
 
-static bool text_is_any_case(struct text t, const char *s, size_t n)
+static bool is_any_case(struct text t, const char *s, size_t n)
 {
 	return t.len == n && strncasecmp(t.data, s, n) == 0;
 }
@@ -21,7 +21,7 @@ struct text http_header_find(const struct http_request *r, const char *name)
 	size_t n = strlen(name);
 
 	for (unsigned i = 0; i < r->n_headers; i++)
-		if (text_is_any_case(r->headers[i].name, name, n))
+		if (is_any_case(r->headers[i].name, name, n))
 			return r->headers[i].value;
 	return (struct text) {NULL, 0};
 }
@@ -37,7 +37,7 @@ unsigned http_header_count(const struct http_request *r, const char *name)
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < r->n_headers; i++)
-		count += text_is_any_case(r->headers[i].name, name, n);
+		count += is_any_case(r->headers[i].name, name, n);
 	return count;
 }
 
@@ -47,7 +47,7 @@ bool http_has_token(struct text value, const char *token)
 	struct text item;
 
 	while (text_next(&value, ',', &item)) {
-		if (text_is_any_case(text_trim(item, " \t"), token, n))
+		if (is_any_case(text_trim(item, " \t"), token, n))
 			return true;
 	}
 	return false;
