@@ -683,7 +683,7 @@ def test_an_observed_session_ends_with_its_process():
                 other.note("SessionStart", source="startup")
                 agent.process.kill()
                 wait_until(lambda: session(c)["status"] == "interrupted", "its end")
-                same(session(c)["error"], "its process has exited", "reason")
+                same(session(c)["error"], "the agent's process has exited", "reason")
                 same(session(c, "other-1")["status"], "running", "the other")
                 last = c.call("event.list", {"types": ["agent.ended"]})["events"][-1]
                 same(last["data"]["session_id"], "5f0c9a3e-0001", "the event")

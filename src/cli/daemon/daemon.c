@@ -529,7 +529,7 @@ static const struct command subs[] = {
 	 cmd_enable, NO_ARGS,
 	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
-	 "koined keeps the last thousand lines in memory. It writes all lines to stderr, which is "
+	 "koined keeps the last thousand lines in memory, and writes all lines to stderr, which is "
 	 "the terminal, the journal (`journalctl --user -u koined`) or koined.log in the folder of "
 	 "the store. If koined is not running, the command shows the end of the journal or "
 	 "koined.log.\n",
@@ -568,8 +568,8 @@ const struct command daemon_commands[] = {
 	{"daemon", "COMMAND", "Start, stop and configure koined", NULL, NULL, subs, NULL,
 	 sizeof(struct daemon_options), .examples = {"koine daemon start", "koine daemon log -f"}},
 	{"backup", "FILE", "Back up the store to a new file",
-	 "koined writes the file as the user that koined runs as, and continues to serve clients. "
-	 "It refuses to overwrite an existing file.\n",
+	 "koined writes the file as the user that koined runs as, refuses to overwrite an existing "
+	 "file, and continues to serve clients.\n",
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
 	 .examples = {"koine backup ~/koine-backup.db", "koine backup \"koine-$(date +%F).db\""}},
 	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,

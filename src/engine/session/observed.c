@@ -27,7 +27,7 @@ enum {
 	ARENA_MAX = 64 << 20,
 };
 
-static const char gone[] = "its process has exited";
+static const char gone[] = "the agent's process has exited";
 static const char silent[] = "silent";
 
 /* ---- the processes that are watched ---- */
