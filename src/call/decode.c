@@ -131,6 +131,23 @@ static int set_number(struct call *c, const struct field *f, const struct value 
 	return field_whole(f->name, v, slot(in, f), &c->why) ?: check_range(c, f, slot(in, f));
 }
 
+static int check_word(struct call *c, const struct field *f, struct text given)
+{
+	char list[200];
+	struct buf out = {.data = list, .cap = sizeof(list), .max = sizeof(list)};
+
+	for (const char *const *word = f->words; word && *word; word++) {
+		if (text_is(given, *word))
+			return 0;
+		if (word != f->words)
+			buf_add_str(&out, word[1] ? ", " : " or ");
+		buf_add_str(&out, *word);
+	}
+	return !f->words ? 0
+			 : refuse_field(&c->why, f->name, "%s must be %.*s, not '%.*s'", f->name,
+					(int)out.len, list, TEXT_ARGS(text_cut(given, 40)));
+}
+
 static int set_given(struct call *c, const struct field *f, const struct value *v, void *in)
 {
 	switch (f->type) {
@@ -138,7 +155,7 @@ static int set_given(struct call *c, const struct field *f, const struct value *
 		if (v->kind != VALUE_STRING)
 			return wrong_type(c, f, v);
 		*(struct text *)slot(in, f) = value_text(v);
-		return 0;
+		return check_word(c, f, value_text(v));
 	case FIELD_INT:
 	case FIELD_NUMBER:
 		return set_number(c, f, v, in);

@@ -114,6 +114,12 @@ struct method {
 		.name = (word), .type = FIELD_##kind, .doc = (text),                               \
 		.offset = offsetof(struct in, member), __VA_ARGS__                                 \
 	}
+/* The values that a string takes. */
+#define WORDS(...)                                                                                 \
+	.words = (const char *const[])                                                             \
+	{                                                                                          \
+		__VA_ARGS__, NULL                                                                  \
+	}
 /* A field's range; AT_LEAST has no end. */
 #define RANGE(from, to) .least = (from), .most = (to)
 #define AT_LEAST(from)  RANGE(from, INT64_MAX)

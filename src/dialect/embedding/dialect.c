@@ -22,7 +22,7 @@ static const struct field openai_fields[] = {
 	      .required = true),
 	FIELD(STRING, embed_openai_in, model, "Name of the configured model (optional)"),
 	FIELD(STRING, embed_openai_in, encoding_format, "Format of the vectors: float or base64",
-	      .default_text = "float"),
+	      .default_text = "float", WORDS("float", "base64")),
 	FIELD(INT, embed_openai_in, dimensions,
 	      "Number of dimensions of the configured model (optional)"),
 };

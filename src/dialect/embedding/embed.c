@@ -275,11 +275,7 @@ struct done embedding_openai(struct call *c)
 	int r = 0;
 
 	wish.base64 = text_is(in->encoding_format, "base64");
-	if (!wish.base64 && !text_is(in->encoding_format, "float"))
-		r = refuse_field(&c->why, "encoding_format",
-				 "encoding_format must be float or base64, not '%.*s'",
-				 TEXT_ARGS(text_cut(in->encoding_format, 40)));
-	else if (!list && in->input->kind != VALUE_STRING)
+	if (!list && in->input->kind != VALUE_STRING)
 		r = refuse_field(&c->why, "input", "input must be a string or a list of strings");
 	else
 		r = check_model(c, in->model);

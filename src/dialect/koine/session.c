@@ -305,43 +305,24 @@ static struct done handle_change(struct call *c)
 
 /* ---- looking, on a reader's thread ---- */
 
-static int read_filter(const struct list_in *in, struct session_filter *ret, struct why *why)
-{
-	enum session_status status;
-
-	*ret = (struct session_filter) {.status = -1,
-					.leaves = in->leaves,
-					.limit = in->limit,
-					.brief = true,
-					.observed = true};
-	if (text_is(in->archived, "no"))
-		ret->archived = ARCHIVED_NO;
-	else if (text_is(in->archived, "only"))
-		ret->archived = ARCHIVED_ONLY;
-	else if (text_is(in->archived, "any"))
-		ret->archived = ARCHIVED_ANY;
-	else
-		return refuse_field(why, "archived", "archived must be no, only or any, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->archived, 40)));
-	if (!in->status.data)
-		return 0;
-	if (!session_status_parse(in->status, &status))
-		return refuse_field(why, "status",
-				    "status must be starting, running, waiting_input, completing, "
-				    "completed, failed or interrupted, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->status, 40)));
-	ret->status = (int)status;
-	return 0;
-}
-
 static struct done handle_list(struct call *c)
 {
-	struct session_filter filter;
+	const struct list_in *in = c->in;
+	enum session_status status;
+	const struct session_filter filter = {
+		.status = session_status_parse(in->status, &status) ? (int)status : -1,
+		.archived = text_is(in->archived, "only")  ? ARCHIVED_ONLY
+			    : text_is(in->archived, "any") ? ARCHIVED_ANY
+							   : ARCHIVED_NO,
+		.leaves = in->leaves,
+		.limit = in->limit,
+		.brief = true,
+		.observed = true,
+	};
 	struct session *rows = NULL;
 	unsigned n = 0;
 	struct json *j;
-	int r = read_filter(c->in, &filter, &c->why)
-			?: session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
+	int r = session_list(call_sessions(c), c->lane, &c->arena, &filter, &rows, &n);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -496,10 +477,12 @@ static const struct field list_fields[] = {
 	FIELD(STRING, list_in, archived,
 	      "Archived sessions: no (omit them), only (omit all other "
 	      "sessions) or any (include them)",
-	      .default_text = "no"),
+	      .default_text = "no", WORDS("no", "only", "any")),
 	FIELD(STRING, list_in, status,
 	      "Status: starting, running, waiting_input, completing, completed, failed or "
-	      "interrupted; default: any"),
+	      "interrupted; default: any",
+	      WORDS("starting", "running", "waiting_input", "completing", "completed", "failed",
+		    "interrupted")),
 	FIELD(BOOL, list_in, leaves, "List only sessions that no other session continues"),
 	FIELD(INT, list_in, limit, "Maximum number of sessions, up to 1000", .default_number = 100,
 	      RANGE(1, SESSION_LIST_MAX)),

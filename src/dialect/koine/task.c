@@ -239,12 +239,7 @@ static struct done handle_find(struct call *c)
 		.brief = true,
 		.and_next = true,
 	};
-	if (in->state.data && !task_word_parse(in->state, &state, &f->filter.skips))
-		return call_fail(c, refuse_field(&c->why, "state",
-						 "state must be queued, running, completed, "
-						 "failed, skipped or cancelled, not '%.*s'",
-						 TEXT_ARGS(text_cut(in->state, 40))));
-	if (in->state.data)
+	if (task_word_parse(in->state, &state, &f->filter.skips))
 		f->filter.state = (int)state;
 	task_count(call_tasks(c), in->project, &f->counts);
 	c->state = f;
@@ -336,7 +331,8 @@ static const struct field follow_fields[] = {
 
 static const struct field find_fields[] = {
 	FIELD(STRING, find_in, state,
-	      "State: queued, running, completed, failed, skipped or cancelled; default: any"),
+	      "State: queued, running, completed, failed, skipped or cancelled; default: any",
+	      WORDS("queued", "running", "completed", "failed", "skipped", "cancelled")),
 	FIELD(STRING, find_in, group, "Return only tasks of this group"),
 	FIELD(STRING, find_in, label, "Return only tasks with this label"),
 	FIELD(INT, find_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20,

@@ -189,17 +189,12 @@ static struct done handle_list(struct call *c)
 	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
 	enum task_skips skips = SKIPS_TOO;
 	enum task_state state;
-	int r = f ? 0 : -ENOMEM;
+	bool given = task_word_parse(in->state, &state, &skips);
 
-	if (r == 0 && in->state.data && !task_word_parse(in->state, &state, &skips))
-		r = refuse_field(&c->why, "state",
-				 "state must be queued, running, completed, failed, skipped or "
-				 "cancelled, not '%.*s'",
-				 TEXT_ARGS(text_cut(in->state, 40)));
-	if (r != 0)
-		return call_fail(c, r);
+	if (!f)
+		return call_fail(c, -ENOMEM);
 	f->filter = (struct task_filter) {
-		.state = in->state.data ? (int)state : -1,
+		.state = given ? (int)state : -1,
 		.skips = skips,
 		.group = in->group,
 		.limit = in->limit,

@@ -54,28 +54,15 @@ struct metrics_in {
 	struct text format;
 };
 
-static int read_format(const struct metrics_in *in, enum metric_format *ret, struct why *why)
-{
-	if (text_is(in->format, "prometheus"))
-		*ret = METRIC_PROMETHEUS;
-	else if (text_is(in->format, "openmetrics"))
-		*ret = METRIC_OPENMETRICS;
-	else
-		return refuse_field(why, "format",
-				    "format must be prometheus or openmetrics, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->format, 40)));
-	return 0;
-}
-
 static struct done handle_metrics(struct call *c)
 {
-	enum metric_format format = METRIC_PROMETHEUS;
+	const struct metrics_in *in = c->in;
+	enum metric_format format =
+		text_is(in->format, "openmetrics") ? METRIC_OPENMETRICS : METRIC_PROMETHEUS;
 	struct json *j;
 	struct buf text;
-	int r = read_format(c->in, &format, &c->why);
+	int r;
 
-	if (r != 0)
-		return call_fail(c, r);
 	buf_init(&text, c->server->opts.limits.reply_bytes);
 	r = write_all(c, format, &text);
 	if (r == 0) {
@@ -91,7 +78,7 @@ static struct done handle_metrics(struct call *c)
 
 static const struct field metrics_fields[] = {
 	FIELD(STRING, metrics_in, format, "Output format: prometheus or openmetrics",
-	      .default_text = "prometheus"),
+	      .default_text = "prometheus", WORDS("prometheus", "openmetrics")),
 };
 
 static const struct method rows[] = {

@@ -72,6 +72,12 @@ static const struct field one_fields[] = {
 	{.name = "text", .type = FIELD_STRING, .offset = offsetof(struct one_in, text)},
 };
 
+static const struct field bounded_fields[] = {
+	FIELD_AS("from", INT, one_in, n, NULL, AT_LEAST(0)),
+	FIELD(INT, one_in, n, NULL, RANGE(2, 5)),
+	FIELD(STRING, one_in, text, NULL, WORDS("ash", "oak", "elm")),
+};
+
 static const struct field swapped_fields[] = {
 	{.name = "text", .type = FIELD_STRING, .offset = offsetof(struct one_in, text)},
 	{.name = "n", .type = FIELD_INT, .required = true, .offset = offsetof(struct one_in, n)},
@@ -269,6 +275,7 @@ static const struct method methods[] = {
 	 .result = "{id:string|null at:time ok:true all:[{n:integer is:on}] any:any last:end|null}",
 	 .handle = handle_ping},
 	{.name = "one", .handle = handle_one, ONE},
+	{.name = "bounded", FIELDS(bounded_fields, one_in), .handle = handle_one},
 	{.name = "swapped",
 	 .handle = handle_one,
 	 .fields = swapped_fields,
@@ -416,7 +423,7 @@ static void finish(struct fixture *f)
 	sem_destroy(&go);
 }
 
-/* With ' for ". Valid until the next-but-one. */
+/* With ' for ", and ` for '. Valid until the next-but-one. */
 static const char *quoted(const char *text)
 {
 	static char both[2][8192];
@@ -425,7 +432,7 @@ static const char *quoted(const char *text)
 
 	assert_true(strlen(text) < sizeof(both[0]));
 	for (size_t i = 0; i <= strlen(text); i++)
-		out[i] = text[i] == '\'' ? '"' : text[i];
+		out[i] = text[i] == '\'' ? '"' : text[i] == '`' ? '\'' : text[i];
 	return out;
 }
 
@@ -557,6 +564,26 @@ TEST(wrong_types_are_refused_with_the_field)
 	exchange(&f, CALL("one", "{'text':'x'}", "1"), FIELD_ERROR("n is required", "n", "1"));
 	exchange(&f, CALL("one", "{'n':null}", "1"), FIELD_ERROR("n is required", "n", "1"));
 	exchange(&f, CALL("read", "{}", "1"), FIELD_ERROR("n is required", "n", "1"));
+	finish(&f);
+}
+
+TEST(values_outside_a_range_or_a_list_of_words_are_refused)
+{
+	struct fixture f;
+
+	start(&f, &sequential);
+	exchange(&f, CALL("bounded", "{'n':6}", "1"),
+		 FIELD_ERROR("n must be between 2 and 5, not 6", "n", "1"));
+	exchange(&f, CALL("bounded", "{'n':1}", "1"),
+		 FIELD_ERROR("n must be between 2 and 5, not 1", "n", "1"));
+	exchange(&f, CALL("bounded", "{'from':-1}", "1"),
+		 FIELD_ERROR("from must be at least 0, not -1", "from", "1"));
+	exchange(&f, CALL("bounded", "{'text':'yew'}", "1"),
+		 FIELD_ERROR("text must be ash, oak or elm, not `yew`", "text", "1"));
+	exchange(&f, CALL("bounded", "{'text':''}", "1"),
+		 FIELD_ERROR("text must be ash, oak or elm, not ``", "text", "1"));
+	exchange(&f, CALL("bounded", "{'n':5,'text':'elm'}", "1"), RESULT("5", "1"));
+	exchange(&f, CALL("bounded", "{'text':null}", "1"), RESULT("0", "1"));
 	finish(&f);
 }
 

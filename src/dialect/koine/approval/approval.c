@@ -40,10 +40,7 @@ static int read_approval(struct call *c, struct approval_new *ret)
 		.by_rules = in->by_rules,
 		.from = {.is = true, .peer = c->peer},
 	};
-	if (!approval_kind_parse(in->kind, &ret->kind))
-		return refuse_field(&c->why, "kind",
-				    "kind must be function_call or human_contact, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->kind, 40)));
+	(void)approval_kind_parse(in->kind, &ret->kind);
 	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->why);
 }
 
@@ -220,31 +217,21 @@ static struct done list_then(struct call *c, int r)
 	return call_reply_object(c);
 }
 
-static int read_filter(const struct list_in *in, struct approval_filter *ret, struct why *why)
-{
-	enum approval_status status = APPROVAL_PENDING;
-
-	if (!text_is(in->status, "any") && !approval_status_parse(in->status, &status))
-		return refuse_field(why, "status",
-				    "status must be any, pending, approved, denied, responded, "
-				    "expired or superseded, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->status, 40)));
-	*ret = (struct approval_filter) {
-		.status = text_is(in->status, "any") ? -1 : (int)status,
-		.session = in->session_id,
-		.limit = in->limit,
-	};
-	return 0;
-}
-
 /* The count comes from the loop, the approvals from the store. */
 static struct done handle_list(struct call *c)
 {
+	const struct list_in *in = c->in;
+	enum approval_status status;
 	struct looking *l;
-	int r = begin(c, &l) ?: read_filter(c->in, &l->filter, &c->why);
+	int r = begin(c, &l);
 
 	if (r != 0)
 		return call_fail(c, r);
+	l->filter = (struct approval_filter) {
+		.status = approval_status_parse(in->status, &status) ? (int)status : -1,
+		.session = in->session_id,
+		.limit = in->limit,
+	};
 	l->n_pending = approvals_pending(call_approvals(c));
 	return call_work(c, READER, list_work, list_then);
 }
@@ -289,15 +276,10 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 		{"respond", APPROVAL_RESPONDED},
 	};
 
-	d->status = APPROVAL_PENDING;
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		if (text_is(in->decision, words[i].word))
 			d->status = words[i].status;
 	}
-	if (d->status == APPROVAL_PENDING)
-		return refuse_field(why, "decision",
-				    "decision must be approve, deny or respond, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->decision, 40)));
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
 		return refuse_field(why, "comment",
 				    "comment is required: it must contain the answer");
@@ -354,7 +336,7 @@ static const struct field ask_fields[] = {
 	      "exists, the call waits for that request"),
 	FIELD(STRING, approval_in, kind,
 	      "Kind of request: function_call (permission) or human_contact (question)",
-	      .default_text = "function_call"),
+	      .default_text = "function_call", WORDS("function_call", "human_contact")),
 	FIELD(STRING, approval_in, session_id,
 	      "Id of the requesting session, assigned by koine or by the agent"),
 	FIELD(STRING, approval_in, run_id, "Id of the requesting run"),
@@ -378,7 +360,7 @@ static const struct field decide_fields[] = {
 	AN_ID,
 	EXACT,
 	FIELD(STRING, one_in, decision, "Decision: approve, deny or respond (questions only)",
-	      .required = true),
+	      .required = true, WORDS("approve", "deny", "respond")),
 	COMMENT("Reason, or the answer to a question"),
 	FIELD(OBJECT, one_in, grant,
 	      "Decide matching requests the same way: {\"scope\":\"session\" or \"all\", \"for\": "
@@ -390,7 +372,8 @@ static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Reason")};
 static const struct field list_fields[] = {
 	FIELD(STRING, list_in, status,
 	      "Status: pending, approved, denied, responded, expired, superseded or any",
-	      .default_text = "pending"),
+	      .default_text = "pending",
+	      WORDS("any", "pending", "approved", "denied", "responded", "expired", "superseded")),
 	FIELD(STRING, list_in, session_id, "Return only approvals of this session"),
 	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000", .default_number = 100,
 	      RANGE(1, APPROVAL_LIST_MAX)),
@@ -401,7 +384,8 @@ static const struct field grant_fields[] = {
 	      .required = true),
 	FIELD(STRING, grant_in, pattern,
 	      "Pattern for the input, as in a policy; default: any input"),
-	FIELD(STRING, grant_in, verdict, "Verdict: allow or deny", .default_text = "allow"),
+	FIELD(STRING, grant_in, verdict, "Verdict: allow or deny", .default_text = "allow",
+	      WORDS("allow", "deny")),
 	FIELD(STRING, grant_in, session_id, "Limit the grant to this session"),
 	FIELD(STRING, grant_in, agent, "Limit the grant to this agent"),
 	FIELD(STRING, grant_in, comment, "Comment to send to the agent with the verdict"),

@@ -32,9 +32,6 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 
 	if (r != 0)
 		return r;
-	if (!text_is(in->verdict, "allow") && !text_is(in->verdict, "deny"))
-		return refuse_field(why, "verdict", "verdict must be allow or deny, not '%.*s'",
-				    TEXT_ARGS(text_cut(in->verdict, 40)));
 	if (in->tool.len == 0)
 		return refuse_field(why, "tool", "tool must not be empty; use * for any tool");
 	r = koine_read_seconds(in->seconds, "for", &ms, why);
