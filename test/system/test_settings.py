@@ -114,7 +114,7 @@ def test_a_wrong_setting_is_named_with_file_and_line():
                 ("[policy a]\ntools = Bash\n", 2, b"tools"),
                 ("[approval]\npending = 0\n", 2, b"pending"),
                 ("[tasks]\nenvironment = A-B\n", 2, b"NAME, NAME* or NAME=VALUE"),
-                ("[session]\nenvironment = 'open\n", 2, b"quoted as for a shell"),
+                ("[session]\nenvironment = 'open\n", 2, b"with shell quoting"),
                 ("[agent a]\nenvironment = A =B\n", 2, b"NAME, NAME* or NAME=VALUE"),
                 ("[chat]\nsystem = %s\n" % ("x" * 8200), 2, b"longer than 8192 bytes"),
                 ("[chat]\nsystem = a\0b\n", 2, b"NUL"),

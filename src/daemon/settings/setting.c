@@ -194,7 +194,7 @@ static int set_variables(const struct use *u, struct why *why)
 
 	if (u->value[strspn(u->value, " \t")] != '\0' &&
 	    command_split(u->value, &words, &n, NULL) != 0)
-		return bad_value(u, "a list of words, quoted as for a shell", why);
+		return bad_value(u, "a list of words with shell quoting", why);
 	for (unsigned i = 0; i < n; i++) {
 		if (!environment_is_word(words[i]))
 			return bad_value(u, "a list of variables: NAME, NAME* or NAME=VALUE", why);
