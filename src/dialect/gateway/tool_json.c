@@ -32,8 +32,7 @@ static const struct {
 		OBJECT("\"command\"",
 			FIELD("command", "string", "Command line") ","
 			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
-			FIELD("workdir", "string", "Folder in which the command runs, below the "
-						   "working folder"))},
+			FIELD("workdir", "string", "Folder in which the command runs, inside the working folder"))},
 	[TOOL_READ] = {
 		"Read a file in the working folder, up to 50 KB.",
 		OBJECT("\"path\"",

@@ -66,7 +66,7 @@ static const struct field create_fields[] = {
 	FIELD(STRING, nexus_in, model, "Name of an agent in koine.conf; default: the default agent",
 	      .for_humans = HUMANS_IF_PROGRAM),
 	FIELD(STRING, nexus_in, preset,
-	      "Permissions: trusted, or sandboxed (programs may write only below cwd)"),
+	      "Permissions: trusted, or sandboxed (programs may write only inside cwd)"),
 	FIELD(STRING, nexus_in, cwd, "Working folder of the conversation's programs",
 	      .for_humans = HUMANS),
 	FIELD(STRING, nexus_in, parent_agent_id,
