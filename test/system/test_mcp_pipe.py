@@ -198,6 +198,26 @@ def test_a_daemon_that_refuses_it():
             check("no such method" in w.read("pipe.err"), w.read("pipe.err"))
 
 
+def test_a_last_notification_waits_for_a_daemon_that_opens_slowly():
+    closed, came = threading.Event(), []
+
+    def serve(connection):
+        lines = connection.makefile("rb")
+        lines.readline()
+        closed.wait(PATIENCE)
+        # One that does not wait is gone by then.
+        select.select([connection], [], [], 0.3)
+        connection.sendall(b'{"jsonrpc":"2.0","id":"koine mcp open","result":{}}\n')
+        came.append(lines.readline())
+    with World() as w, Impostor(w("root", "koine.sock"), serve), Pipe(w) as p:
+        p.send({"jsonrpc": "2.0", "method": "notifications/x"})
+        p.process.stdin.close()
+        closed.set()
+        same(ends(p), 0)
+        wait_until(lambda: came, "the end of the connection")
+        check(b"notifications/x" in came[0], "%r", came)
+
+
 def test_a_daemon_that_stops_reading():
     stop = threading.Event()
 

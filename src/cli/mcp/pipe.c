@@ -13,7 +13,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -517,9 +516,12 @@ static bool has_room(const struct pipe *p)
 
 static bool has_ended(const struct pipe *p, uint64_t now)
 {
+	/* Held messages that nobody answers go out once koined has answered ours. */
+	bool holds = p->state == PIPE_RENEWS && p->held.len > 0;
+
 	if (!p->ended)
 		return p->hung_up && !has_room(p) && now >= p->end_ms;
-	return now >= p->end_ms || (p->calls.n == 0 && p->to_daemon.len == 0);
+	return now >= p->end_ms || (p->calls.n == 0 && p->to_daemon.len == 0 && !holds);
 }
 
 static int wait_ms(const struct pipe *p, uint64_t now)
