@@ -202,17 +202,6 @@ int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *
 
 /* ---- answering ---- */
 
-static struct text trim(struct text t)
-{
-	while (t.len > 0 && strchr(" \t\r\n", t.data[t.len - 1]))
-		t.len--;
-	while (t.len > 0 && strchr(" \t\r\n", t.data[0])) {
-		t.data++;
-		t.len--;
-	}
-	return t;
-}
-
 static bool has_any(struct text t, const char *characters)
 {
 	for (; *characters; characters++) {
@@ -310,7 +299,7 @@ void hook_answer_elicitation(const struct hook *h, struct text answer, struct bu
 	size_t before = out->len;
 	bool fits = true;
 
-	answer = trim(answer);
+	answer = text_trim(answer, " \t\r\n");
 	hook_begin_specific(&j, "Elicitation");
 	if (text_is(answer, decline))
 		json_member_str(&j, "action", "decline");

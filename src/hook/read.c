@@ -133,16 +133,16 @@ static bool asks_by_itself(const struct hook *h, const struct value *in)
 /* Behind the server's name is that of a tool of ours: "koine-x-run" is a tool of the server koine-x. */
 static bool is_koines(const struct hook *h)
 {
-	const char *own = h->vendor->own;
-	size_t n = own ? strlen(own) : 0;
+	struct text own = text_of(h->vendor->own), name;
 
-	if (!own || h->tool.len <= n || memcmp(h->tool.data, own, n) != 0)
+	if (!own.data || h->tool.len <= own.len || !text_begins(h->tool, own))
 		return false;
-	for (size_t i = n; i < h->tool.len; i++) {
-		if (h->tool.data[i] != '_' && (h->tool.data[i] < 'a' || h->tool.data[i] > 'z'))
+	name = text_skip(h->tool, own.len);
+	for (size_t i = 0; i < name.len; i++) {
+		if (name.data[i] != '_' && (name.data[i] < 'a' || name.data[i] > 'z'))
 			return false;
 	}
-	return !memmem(h->tool.data + n, h->tool.len - n, "__", 2);
+	return !memmem(name.data, name.len, "__", 2);
 }
 
 static int read_vendors(struct arena *a, const struct hook_source *from, struct hook *h,

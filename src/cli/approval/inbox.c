@@ -554,8 +554,7 @@ static void draw_line(const struct inbox *in, struct canvas *c)
 		struct glyph g;
 
 		glyph_read(&g, t.data, t.data + t.len);
-		t.data += g.used;
-		t.len -= g.used;
+		t = text_skip(t, g.used);
 	}
 	if (c->columns > strlen(prompt))
 		canvas_print_str(c, prompt);

@@ -6,7 +6,6 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { HISTORY_LINES = 1000, HISTORY_LINE_MAX = 4096 };
 

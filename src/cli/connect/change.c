@@ -46,8 +46,7 @@ static struct lines split(struct text t)
 		size_t len = end ? (size_t)(end - t.data) + 1 : t.len;
 
 		l.items[l.n++] = (struct text) {.data = t.data, .len = len};
-		t.data += len;
-		t.len -= len;
+		t = text_skip(t, len);
 	}
 	return l;
 }

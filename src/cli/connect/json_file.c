@@ -3,7 +3,7 @@
 #include "cli/connect/json_file.h"
 #include "cli/kit/value.h"
 
-static const char byte_order_mark[] = "\xef\xbb\xbf";
+static const struct text byte_order_mark = TEXT("\xef\xbb\xbf");
 
 /* ---- blanking ---- */
 
@@ -87,8 +87,8 @@ static int copy_plain(struct json_file *f, bool comments)
 	buf_add(&f->plain, f->text.data, f->text.len);
 	if (f->plain.err != 0)
 		return f->plain.err;
-	if (f->text.len >= 3 && memcmp(f->text.data, byte_order_mark, 3) == 0)
-		memset(f->plain.data, ' ', 3);
+	if (text_begins(f->text, byte_order_mark))
+		memset(f->plain.data, ' ', byte_order_mark.len);
 	if (comments)
 		blank_comments(&f->plain);
 	buf_add(&f->strict, f->plain.data, f->plain.len);

@@ -65,11 +65,9 @@ static bool is_our_array(const struct koine_value *v)
 /* "http://127.0.0.1:8766/hook", of a hook that has a header Koine-Timeout. */
 static bool ours_is_posted(const struct koine_value *hook)
 {
-	static const struct text path = TEXT("/hook");
 	struct text url = member_string(hook, "url");
 
-	return text_begins(url, TEXT("http://")) && url.len > path.len &&
-	       memcmp(url.data + url.len - path.len, path.data, path.len) == 0 &&
+	return text_begins(url, TEXT("http://")) && text_ends(url, TEXT("/hook")) &&
 	       koine_value_get(koine_value_get(hook, "headers"), "Koine-Timeout");
 }
 

@@ -1,7 +1,6 @@
 /* koine status, daemon, backup, store and metrics. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -205,14 +204,6 @@ static int path_file_text(struct text path, struct buf *out, struct buf *left)
 	return out->err != 0 ? out->err : left->err;
 }
 
-/* Whether it is a file that we have made. */
-static bool path_file_is_ours(struct text file)
-{
-	size_t n = strlen(first_line);
-
-	return file.len >= n && memcmp(file.data, first_line, n) == 0;
-}
-
 enum { FILE_MAX = 1 << 20 };
 
 /* ---- the file with its PATH ---- */
@@ -232,7 +223,9 @@ static int look_at_place(const char *path)
 	buf_init(&text, FILE_MAX);
 	if (fd < 0)
 		return errno == ENOENT ? 0 : -1;
-	return file_read_all(fd, &text) == 0 && path_file_is_ours(buf_text(&text)) ? 1 : -1;
+	return file_read_all(fd, &text) == 0 && text_begins(buf_text(&text), text_of(first_line))
+		       ? 1
+		       : -1;
 }
 
 /* As a whole or not at all. */

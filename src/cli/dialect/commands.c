@@ -1,5 +1,4 @@
 /* koine dialects: where each dialect listens, and whether it does where its own clients look. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -131,8 +130,7 @@ static bool is_original(const struct koine_value *d, struct text address)
 
 	if (!member_flag(d, "in_project"))
 		return place.data && text_equal(place, address);
-	return address.len > place.len &&
-	       memcmp(address.data + address.len - place.len, place.data, place.len) == 0;
+	return address.len > place.len && text_ends(address, place);
 }
 
 /*

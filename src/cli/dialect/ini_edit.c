@@ -65,9 +65,7 @@ struct text ini_get(struct text file, struct ini_key key)
 
 static bool is_marked(const struct ini_line *line)
 {
-	struct text t = line->whole;
-
-	return t.len >= added.len && memcmp(t.data + t.len - added.len, added.data, added.len) == 0;
+	return text_ends(line->whole, added);
 }
 
 bool ini_has_others(struct text file)

@@ -32,8 +32,7 @@ static void print_short(struct text t)
 			fputc(' ', stdout);
 			n++;
 		}
-		left.data += n;
-		left.len -= n;
+		left = text_skip(left, n);
 	}
 	if (cut)
 		fputs("…", stdout);

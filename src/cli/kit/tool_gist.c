@@ -1,7 +1,5 @@
 #include "cli/kit/tool_gist.h"
 
-#include <string.h>
-
 #include "cli/kit/glyph.h"
 #include "cli/kit/value.h"
 

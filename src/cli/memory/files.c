@@ -462,10 +462,10 @@ static int read_line(struct importer *m, struct text *ret_line)
 /* Without the mark that some editors put at the start of a file, and without surrounding spaces. */
 static struct text trimmed(const struct importer *m, struct text t)
 {
-	if (m->line == 1 && t.len >= 3 && memcmp(t.data, "\xef\xbb\xbf", 3) == 0) {
-		t.data += 3;
-		t.len -= 3;
-	}
+	static const struct text mark = TEXT("\xef\xbb\xbf");
+
+	if (m->line == 1 && text_begins(t, mark))
+		t = text_skip(t, mark.len);
 	return text_trim(t, " \t\r");
 }
 

@@ -1,5 +1,4 @@
 /* koine session: options, the table, and the commands that need one or two calls each. */
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "cli/commands.h"

@@ -1,5 +1,4 @@
 /* koine task watch: what runs, what waits and what has ended, redrawn continually. */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

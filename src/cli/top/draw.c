@@ -3,7 +3,6 @@
  * the keys. Each section says how much of it there was no room for.
  */
 #include <stdarg.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "cli/session/session.h"
