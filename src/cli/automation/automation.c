@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "model/rule.h"
 #include "cli/commands.h"
 #include "cli/kit/args.h"
@@ -292,19 +291,6 @@ static void cell_first(const struct cell *c)
 	snprintf(shown, sizeof(shown), "%.*s %.*s", TEXT_ARGS(key.data ? key : TEXT("-")),
 		 TEXT_ARGS(value));
 	table_cell_str(c->table, shown);
-}
-
-/* How long ago, or how soon. */
-static void cell_when(const struct cell *c)
-{
-	int64_t at = member_time(c->row, c->member);
-	int64_t ms = at - clock_utc_ms();
-	char span[SPAN_SHOWN];
-	char shown[SPAN_SHOWN + 8];
-
-	duration_format_age(ms < 0 ? -ms : ms, span);
-	snprintf(shown, sizeof(shown), ms < 0 ? "%s ago" : "in %s", span);
-	table_cell_str(c->table, at > 0 ? shown : "-");
 }
 
 static int print_rules(const struct cli *cli, const struct koine_value *result)

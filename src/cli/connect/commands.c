@@ -31,11 +31,14 @@ enum { ROWS_MAX = 16 };
 /* What is there of koine. */
 enum state { STATE_NO, STATE_PARTLY, STATE_YES, STATE_UNREADABLE };
 
-static const char *const state_words[] = {
-	[STATE_NO] = "no",
-	[STATE_PARTLY] = "partly",
-	[STATE_YES] = "yes",
-	[STATE_UNREADABLE] = "unreadable",
+static const struct {
+	const char *word;
+	enum color color;
+} states[] = {
+	[STATE_NO] = {"no", COLOR_NONE},
+	[STATE_PARTLY] = {"partly", COLOR_YELLOW},
+	[STATE_YES] = {"yes", COLOR_GREEN},
+	[STATE_UNREADABLE] = {"unreadable", COLOR_RED},
 };
 
 struct seen {
@@ -118,18 +121,6 @@ static bool find_program(const struct agent *a, char path[PATH_MAX])
 
 /* ---- showing ---- */
 
-static enum color state_color(enum state s)
-{
-	static const enum color colors[] = {
-		[STATE_NO] = COLOR_NONE,
-		[STATE_PARTLY] = COLOR_YELLOW,
-		[STATE_YES] = COLOR_GREEN,
-		[STATE_UNREADABLE] = COLOR_RED,
-	};
-
-	return colors[s];
-}
-
 static int print_table(const struct cli *cli, const struct seen *seen, const struct probe *probes,
 		       unsigned n)
 {
@@ -145,8 +136,8 @@ static int print_table(const struct cli *cli, const struct seen *seen, const str
 		found++;
 		table_cell_str(t, seen[i].agent->name);
 		table_cell_str(t, seen[i].agent->title);
-		table_cell_color(t, text_of(state_words[seen[i].state]),
-				 state_color(seen[i].state));
+		table_cell_color(t, text_of(states[seen[i].state].word),
+				 states[seen[i].state].color);
 		table_cell_str(t, seen[i].agent->measured ? "tests" : "documentation");
 		table_cell_str(t, probes[i].version[0]   ? probes[i].version
 				  : probes[i].program[0] ? "(unknown)"
@@ -166,7 +157,7 @@ static void write_row(struct koine_json *j, const struct seen *s, const struct p
 	params_add(j, "program", p->program[0] ? p->program : NULL);
 	params_add(j, "version", p->version[0] ? p->version : NULL);
 	params_add_bool(j, "folder", s->has_folder);
-	params_add(j, "connected", state_words[s->state]);
+	params_add(j, "connected", states[s->state].word);
 	params_add_bool(j, "measured", s->agent->measured);
 	koine_json_end_object(j);
 }

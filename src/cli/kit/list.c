@@ -249,6 +249,18 @@ void cell_age(const struct cell *c)
 	table_cell_str(c->table, shown);
 }
 
+void cell_when(const struct cell *c)
+{
+	int64_t at = member_time(c->row, c->member);
+	int64_t ms = at - clock_utc_ms();
+	char span[SPAN_SHOWN];
+	char shown[SPAN_SHOWN + 8];
+
+	duration_format_age(ms < 0 ? -ms : ms, span);
+	snprintf(shown, sizeof(shown), ms < 0 ? "%s ago" : "in %s", span);
+	table_cell_str(c->table, at > 0 ? shown : "-");
+}
+
 void cell_short_id(const struct cell *c)
 {
 	cell_text(c, text_cut(member_text(c->row, c->member), SHORT_ID));

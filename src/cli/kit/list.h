@@ -57,6 +57,8 @@ void list_say_hidden(const char *which, int64_t shown, int64_t all, bool more);
 void cell_text(const struct cell *c, struct text text); /* "-" for none */
 void cell_time(const struct cell *c);
 void cell_age(const struct cell *c);
+/* "3m ago" or "in 2h". */
+void cell_when(const struct cell *c);
 /* Its first SHORT_ID bytes. */
 void cell_short_id(const struct cell *c);
 /* What fits into NAME_COLUMNS, and the same for the last part of a path. */

@@ -2,25 +2,11 @@
 #include <stdio.h>
 
 #include "base/cleanup.h"
-#include "base/clock.h"
 #include "cli/commands.h"
-#include "cli/kit/duration.h"
 #include "cli/kit/list.h"
 #include "cli/kit/call.h"
 
 /* ---- list ---- */
-
-static void cell_ago(const struct cell *c)
-{
-	int64_t at = member_time(c->row, c->member);
-	int64_t ms = clock_utc_ms() - at;
-	char span[SPAN_SHOWN];
-	char shown[SPAN_SHOWN + 8];
-
-	duration_format_age(ms > 0 ? ms : 0, span);
-	snprintf(shown, sizeof(shown), "%s ago", span);
-	table_cell_str(c->table, at > 0 ? shown : "-");
-}
 
 static void cell_state(const struct cell *c)
 {
@@ -37,7 +23,7 @@ static const struct column columns[] = {
 	{"KIND", "kind"},
 	{"STATE", "state", cell_state},
 	{"SENT", "sent", NULL, 'r'},
-	{"LAST", "sent_at", cell_ago},
+	{"LAST", "sent_at", cell_when},
 	{"WAITING", "waiting", NULL, 'r'},
 	{"ON", "on"},
 	{"ERROR", "error"},
