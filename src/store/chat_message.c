@@ -2,8 +2,10 @@
 #include <errno.h>
 
 #include "base/cleanup.h"
-#include "store/chat_inner.h"
+#include "store/chat.h"
+#include "store/db/query.h"
 #include "store/db/rows.h"
+#include "store/tally.h"
 
 /* ---- calls ---- */
 

@@ -70,7 +70,8 @@ int store_observed_find(struct connection *c, struct text id, struct arena *aren
 int store_observed_find_short(struct connection *c, struct text prefix, struct arena *arena,
 			      struct text ret_ids[2], unsigned *ret_n)
 {
-	QUERY sql = {"SELECT id FROM observed WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	QUERY sql = {"SELECT id FROM observed WHERE id >= :prefix ORDER BY id LIMIT 2",
+		     .of = &rows_of_texts};
 
 	return short_id_find(c, &sql, prefix, arena, ret_ids, ret_n);
 }

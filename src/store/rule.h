@@ -1,4 +1,4 @@
-/* What rules need from the store: who acts on an occurrence, and what must survive a restart. */
+/* What rules, jobs and trust need from the store: who acts on an occurrence, and what must survive a restart. */
 #pragma once
 
 #include <stdbool.h>
@@ -27,3 +27,28 @@ int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 /* n_fired is added to the stored count. A fired_ms of 0 and an enabled of -1 leave what is stored: others
  * may have changed it since it was read. */
 int store_rule_put(struct connection *c, const struct rule_memory *memory);
+
+/* ---- jobs: schedules made at run time, not in the settings ---- */
+
+/* These three are on the writer's connection. *ret_added: false if there is one with that id. */
+int store_job_add(struct connection *c, const struct job *job, bool *ret_added);
+/* Of one that was last changed then; *ret_changed: false if somebody has changed or deleted it since. */
+int store_job_change(struct connection *c, const struct job *job, int64_t was_ms,
+		     bool *ret_changed);
+int store_job_delete(struct connection *c, struct text id, bool *ret_found);
+
+/* Copied into the arena, not unpacked. */
+int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
+		   bool *ret_found);
+
+/* All jobs, oldest first; copied into the arena, not unpacked. */
+int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
+		   unsigned *ret_n);
+
+/* ---- which projects are trusted, and the state of their files then: few, read as a whole ---- */
+
+/* Replaces what was stored for the folder. */
+int store_trust_put(struct connection *c, const struct project_trust *trust);
+int store_trust_delete(struct connection *c, struct text folder);
+int store_trust_list(struct connection *c, struct arena *arena, struct project_trust **ret_rows,
+		     unsigned *ret_n);

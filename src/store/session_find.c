@@ -101,7 +101,8 @@ int store_session_find_agent(struct connection *c, struct text agent_session, st
 int store_session_find_short(struct connection *c, struct text prefix, struct arena *arena,
 			     struct text ret_ids[2], unsigned *ret_n)
 {
-	QUERY sql = {"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2"};
+	QUERY sql = {"SELECT id FROM session WHERE id >= :prefix ORDER BY id LIMIT 2",
+		     .of = &rows_of_texts};
 
 	return short_id_find(c, &sql, prefix, arena, ret_ids, ret_n);
 }

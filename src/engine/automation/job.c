@@ -15,7 +15,7 @@
 #include "engine/chat/chat.h"
 #include "engine/event/event.h"
 #include "engine/record/record.h"
-#include "store/job.h"
+#include "store/rule.h"
 #include "store/store.h"
 
 /* The name of their set of rules. Jobs are rules that belong to no project. */

@@ -9,7 +9,7 @@
 #include "engine/event/event.h"
 #include "engine/record/record.h"
 #include "store/store.h"
-#include "store/trust.h"
+#include "store/rule.h"
 
 enum { KEPT_ARENA_MAX = 16 << 20 };
 

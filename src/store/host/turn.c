@@ -1,5 +1,6 @@
 /* Which host has the turn of a conversation. */
-#include "store/chat_inner.h"
+#include "store/chat.h"
+#include "store/db/query.h"
 
 #include "base/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* Jobs in the store: what was put is there after a restart, in its place. */
 #include "store_rows.h"
 
-#include "store/job.h"
+#include "store/rule.h"
 
 static void put(struct fixture *f, const char *id, const char *data, int64_t ms)
 {
