@@ -512,17 +512,20 @@ static int run_query(struct pg_statement *st)
 {
 	struct pg *db = st->db;
 	bool guarded = st->guarded && db->in_transaction;
-	unsigned n = 0, at = 0;
+	unsigned n = 0, at = 0, own;
 	uint64_t life;
+	bool sent;
 	bool alone; /* it failed, and nothing before it */
 	int r = pg_ready(db) ?: pg_call_save(db);
 
 	life = db->life;
+	own = guarded + (st->life != life);
 	if (r == 0)
 		r = send_all(st, guarded, &n, &at);
-	if (r == 0)
+	sent = r == 0;
+	if (sent)
 		r = pg_round(db, n, at, &st->result);
-	alone = r != 0 && PQstatus(db->conn) == CONNECTION_OK && db->life == life &&
+	alone = r != 0 && sent && PQstatus(db->conn) == CONNECTION_OK && db->life == life &&
 		db->failed_at >= at;
 	/* It is prepared even if running it failed. */
 	if (r == 0 || alone)
@@ -532,6 +535,9 @@ static int run_query(struct pg_statement *st)
 	else if (guarded && alone)
 		(void)(pg_add_first(db, "ROLLBACK TO one_insert")
 			       ?: pg_add_first(db, "RELEASE one_insert"));
+	else if (sent && db->life == life && db->failed_at + own < at)
+		/* What was to begin the transaction, or the call, has failed: no savepoint is there. */
+		db->call = CALL_HELD;
 	return r;
 }
 
