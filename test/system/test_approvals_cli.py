@@ -102,6 +102,8 @@ BAD = (
      "grant.uses must be an integer greater than 0"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": "x"}}, "grant",
      "grant.for must be a number of seconds greater than 0"),
+    ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "all", "for": 1e300}}, "grant",
+     "grant.for must be between 0 and 316224000 seconds, not 1e+300"),
     ("list", {"limit": 0}, "limit", "limit must be between 1 and 1000, not 0"),
     ("list", {"status": "resolved"}, "status",
      "status must be any, pending, approved, denied, responded, expired or superseded, not 'resolved'"),

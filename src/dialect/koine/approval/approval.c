@@ -2,6 +2,7 @@
 #include "dialect/koine/approval/approval.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "dialect/koine/koine.h"
 #include "call/server.h"
@@ -243,6 +244,7 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	const struct value *given;
 	double seconds = 0;
 	struct text scope;
+	int r;
 
 	if (!grant)
 		return 0;
@@ -262,7 +264,11 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	if (!value_double(given, &seconds) || !(seconds > 0))
 		return refuse_field(why, "grant",
 				    "grant.for must be a number of seconds greater than 0");
-	return koine_read_seconds(seconds, "grant.for", &d->grant_ms, why);
+	r = koine_read_seconds(seconds, "grant.for", &d->grant_ms, why);
+	/* The sentence names the member; the error's data names the parameter. */
+	if (r > 0)
+		why->field[strlen("grant")] = '\0';
+	return r;
 }
 
 static int read_decision(const struct one_in *in, struct approval_decision *d, struct why *why)
