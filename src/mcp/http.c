@@ -2,7 +2,6 @@
 #include <errno.h>
 
 #include "mcp/inner.h"
-#include "mcp/legacy.h"
 #include "mcp/session.h"
 #include "mcp/track.h"
 #include "wire/http/http1.h"

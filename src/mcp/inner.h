@@ -196,6 +196,25 @@ int mcp_refuse_with(struct mcp_call *mc, int64_t code, int status, struct text d
 		    const char *format, ...) __attribute__((format(printf, 5, 6)));
 int mcp_text_param(struct mcp_call *mc, const char *name, struct text *ret);
 
+/* legacy.c: the methods of the legacy era, and how a message finds its session */
+/* The session, by the connection or by Mcp-Session-Id; and the version that its client speaks. */
+int legacy_open(struct mcp_call *mc, const struct http_request *http);
+/* A message without a method: the answer to a question of ours. */
+struct done legacy_answer(struct call *c);
+
+struct done legacy_initialize(struct call *c);
+struct done legacy_empty(struct call *c);
+struct done legacy_set_level(struct call *c);
+struct done legacy_subscribe(struct call *c);
+struct done legacy_unsubscribe(struct call *c);
+struct done legacy_cancelled(struct call *c);
+/* Cancels the other calls of the session: no client can receive their responses any more. */
+void legacy_cancel_all(struct mcp_call *mc);
+
+/* GET and DELETE of the endpoint. */
+int legacy_open_get(struct mcp_call *mc, const struct http_request *http);
+int legacy_open_delete(struct mcp_call *mc, const struct http_request *http);
+
 /* modern.c */
 bool mcp_is_modern(const struct mcp_call *mc, const struct http_request *http);
 int mcp_open_modern(struct mcp_call *mc, const struct http_request *http);

@@ -1,9 +1,7 @@
-#include "mcp/legacy.h"
-
+/* The methods of the legacy era, and how a message finds its session. */
 #include <errno.h>
 #include <stdio.h>
 
-#include "mcp/level.h"
 #include "mcp/session.h"
 #include "wire/http/http1.h"
 

@@ -1,10 +1,21 @@
 /* Progress and log lines of a call. */
 #include "base/cleanup.h"
 #include "mcp/inner.h"
-#include "mcp/level.h"
 #include "mcp/session.h"
 
 enum { NOTE_MAX = 1 << 20 };
+
+int level_read(struct text name)
+{
+	static const char *const names[N_LEVELS] = {"debug", "info",     "notice", "warning",
+						    "error", "critical", "alert",  "emergency"};
+
+	for (int i = 0; i < N_LEVELS; i++) {
+		if (text_is(name, names[i]))
+			return i;
+	}
+	return -1;
+}
 
 static void tell(struct mcp_call *mc, const char *method, const struct buf *params)
 {

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "mcp/inner.h"
-#include "mcp/legacy.h"
 #include "wire/http/http1.h"
 
 static const struct jsonrpc_rules rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_NO_POSITIONAL};

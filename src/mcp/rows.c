@@ -1,6 +1,5 @@
 /* The protocol's methods, one table for both eras. */
 #include "mcp/inner.h"
-#include "mcp/legacy.h"
 
 #define ROW(word, fn, eras, part, kind, ...)                                                       \
 	{                                                                                          \

@@ -8,7 +8,6 @@
 #include "base/cleanup.h"
 #include "base/log.h"
 #include "call/server.h"
-#include "mcp/level.h"
 #include "mcp/track.h"
 
 /* What clients make us remember is bounded, for one session and for all of them together. */

@@ -13,6 +13,9 @@ enum {
 	SESSION_DECLARED_MAX = 1024, /* bytes kept of its capabilities' names */
 };
 
+/* How urgent a log line is, as the protocol (and syslog) has it: note.c knows all of them. */
+enum { LEVEL_INFO = 1, N_LEVELS = 8 };
+
 struct mcp_session {
 	struct list link; /* in mcp.sessions */
 	struct table_link by_id;
@@ -78,3 +81,6 @@ struct mcp_question *session_find_question(const struct mcp_session *s, struct t
 
 /* All of an mcp's, with whatever they hold: nothing runs any more. */
 void mcp_sessions_free(struct mcp *m);
+
+/* note.c: the number of a level; -1 if there is none of that name. */
+int level_read(struct text name);
