@@ -72,16 +72,6 @@ int store_conversation_find(struct connection *c, struct text id, struct arena *
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
-int store_conversation_update(struct connection *c, const struct conversation *row)
-{
-	QUERY sql = {
-		"UPDATE conversation SET agent = :agent, system = :system, updated_ms = :updated"
-		" WHERE seq = :seq RETURNING seq"};
-
-	return query_change(c, &sql, BIND(":seq", row->seq), BIND(":agent", row->agent),
-			    BIND(":system", row->system), BIND(":updated", row->updated_ms));
-}
-
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
 				   int64_t tokens, int64_t turn)
 {

@@ -28,9 +28,6 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 int store_conversation_find(struct connection *c, struct text id, struct arena *arena,
 			    struct conversation *ret_row, bool *ret_found);
 
-/* Rewrites agent, system and updated_ms of row->seq. */
-int store_conversation_update(struct connection *c, const struct conversation *row);
-
 int store_conversation_set_summary(struct connection *c, int64_t seq, struct text summary,
 				   int64_t tokens, int64_t turn);
 

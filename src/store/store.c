@@ -361,11 +361,6 @@ const char *store_path(const struct store *s)
 	return s->ops->path(s->place);
 }
 
-const char *store_identity(const struct store *s)
-{
-	return s->identity;
-}
-
 const char *store_owner(const struct store *s)
 {
 	return s->owner;

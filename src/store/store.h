@@ -73,13 +73,10 @@ void store_close(struct store *s);
 const char *store_path(const struct store *s);
 
 /*
- * A random id of 16 characters that this database has had since it was made. Moving the
- * database keeps it; a copy gets its own when it is first opened.
+ * What the marks of our processes begin with: a random id of 16 characters that this database has had since it was
+ * made, and something of the host where others have the same. Moving the database keeps the id; a copy gets its own
+ * when it is first opened.
  */
-const char *store_identity(const struct store *s);
-
-/* What the marks of our processes begin with: the identity, and something of the host where others
- * have the same. */
 const char *store_owner(const struct store *s);
 
 /* False when the last user did not reach store_close: a quick check is due. It stays false,

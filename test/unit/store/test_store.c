@@ -1120,7 +1120,7 @@ TEST(a_move_keeps_the_identity_and_a_copy_does_not)
 	struct fixture *f = *state;
 	char copy[PATH_LEN], moved[PATH_LEN], first[32];
 
-	snprintf(first, sizeof(first), "%s", store_identity(f->store));
+	snprintf(first, sizeof(first), "%s", store_owner(f->store));
 	assert_int_equal(strspn(first, "0123456789abcdef"), 16);
 	snprintf(copy, sizeof(copy), "%s/copy.db", f->dir);
 	snprintf(moved, sizeof(moved), "%s/moved.db", f->dir);
@@ -1129,11 +1129,11 @@ TEST(a_move_keeps_the_identity_and_a_copy_does_not)
 	assert_int_equal(rename(f->path, moved), 0);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", moved);
 	fixture_open(f);
-	assert_string_equal(store_identity(f->store), first);
+	assert_string_equal(store_owner(f->store), first);
 	fixture_close(f);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", copy);
 	fixture_open(f);
-	assert_string_not_equal(store_identity(f->store), first);
+	assert_string_not_equal(store_owner(f->store), first);
 }
 
 TEST(a_backup_overwrites_nothing)

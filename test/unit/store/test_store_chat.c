@@ -170,13 +170,12 @@ TEST(no_text_is_not_the_empty_text)
 	assert_text(row.agent, NULL);
 	assert_text(row.system, NULL);
 	assert_text(row.summary, NULL);
-	row.system = TEXT("");
-	row.agent = TEXT("");
+	row = (struct conversation) {.id = TEXT("b"), .system = TEXT(""), .agent = TEXT("")};
 	begin(f);
-	assert_int_equal(store_conversation_update(writer(f), &row), 0);
+	assert_int_equal(store_conversation_add(writer(f), &row, &seq), 0);
 	assert_int_equal(store_conversation_set_summary(writer(f), seq, TEXT(""), 0, 0), 0);
 	commit(f);
-	row = find(f, "a");
+	row = find(f, "b");
 	assert_text(row.agent, "");
 	assert_text(row.system, "");
 	assert_text(row.summary, "");
@@ -221,16 +220,19 @@ TEST(an_id_names_one_conversation_at_a_time)
 	assert_int_equal(number(f, "SELECT count(*) FROM conversation"), 2);
 }
 
-TEST(update_and_summary_rewrite_their_columns_only)
+TEST(a_summary_rewrites_its_columns_only)
 {
 	struct fixture *f = *state;
-	struct conversation row = {.agent = TEXT("b"), .system = TEXT("s"), .updated_ms = 50};
+	struct conversation row = {.id = TEXT("a"),
+				   .agent = TEXT("b"),
+				   .system = TEXT("s"),
+				   .created_ms = 1,
+				   .updated_ms = 50};
 
 	begin(f);
-	row.seq = add_conversation(f, "a", 1);
+	assert_int_equal(store_conversation_add(writer(f), &row, &row.seq), 0);
 	add_conversation(f, "other", 1);
 	assert_int_equal(store_conversation_set_summary(writer(f), row.seq, TEXT("sum"), 9, 4), 0);
-	assert_int_equal(store_conversation_update(writer(f), &row), 0);
 	commit(f);
 	row = find(f, "a");
 	assert_text(row.agent, "b");
@@ -791,14 +793,12 @@ TEST(a_seq_that_is_not_there_is_told)
 {
 	struct fixture *f = *state;
 	const struct tool_call call = {TEXT("1"), TEXT("x"), TEXT("{}")};
-	const struct conversation conversation = {.seq = 404};
 	const struct turn turn = {.conversation = 404};
 	const struct message message = {.seq = 404, .turn = 404, .calls = &call, .n_calls = 1};
 	struct connection *c = writer(f);
 	int64_t seq = -1;
 
 	begin(f);
-	assert_int_equal(store_conversation_update(c, &conversation), -ENOENT);
 	assert_int_equal(store_conversation_set_summary(c, 404, TEXT("x"), 1, 1), -ENOENT);
 	assert_int_equal(store_turn_add(c, &turn, &seq), -EINVAL);
 	assert_int_equal(end_turn(f, 404, TURN_DONE), -ENOENT);
