@@ -91,11 +91,6 @@ static inline void work_cancel(struct work *w)
 struct workers;
 int workers_submit(struct workers *w, struct work *work, bool writes);
 
-/* The same, but where that fails, `finished` comes at once with the fault. */
-static inline void workers_start(struct workers *workers, struct work *w, bool writes)
-{
-	int r = workers_submit(workers, w, writes);
-
-	if (r != 0)
-		w->finished(w, r);
-}
+/* The same, but after workers_close `finished` comes with -ECANCELED: on the loop's next pass or, after
+ * workers_stop, at once. */
+void workers_start(struct workers *w, struct work *work, bool writes);

@@ -58,6 +58,7 @@ struct workers {
 	unsigned n_open;  /* pieces of work whose end was not reported yet */
 	unsigned n_lanes; /* threads that were started */
 	bool closed;
+	bool stopped; /* the threads have ended, and all that they did was reported */
 	struct lane lanes[];
 };
 
@@ -457,8 +458,9 @@ void workers_stop(struct workers *w)
 	for (unsigned i = 0; i < w->n_lanes; i++)
 		pthread_join(w->lanes[i].thread, NULL);
 	w->n_lanes = 0;
-	if (w->wake)
+	while (!list_empty(&w->finished))
 		on_wake(w);
+	w->stopped = true;
 }
 
 void workers_free(struct workers *w)
@@ -520,6 +522,22 @@ int workers_submit(struct workers *w, struct work *work, bool writes)
 	else
 		workers_read(w, work);
 	return 0;
+}
+
+void workers_start(struct workers *w, struct work *work, bool writes)
+{
+	if (workers_submit(w, work, writes) == 0)
+		return;
+	if (w->stopped) {
+		work_back(work, -ECANCELED);
+		return;
+	}
+	opened(w);
+	work->result = -ECANCELED;
+	pthread_mutex_lock(&w->lock);
+	list_append(&w->finished, &work->link);
+	pthread_mutex_unlock(&w->lock);
+	wake_send(w->wake);
 }
 
 void workers_read(struct workers *w, struct work *work)

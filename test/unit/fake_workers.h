@@ -24,3 +24,13 @@ int __wrap_workers_submit(struct workers *w, struct work *work, bool writes)
 
 	return fake->submit(fake->arg, work, writes);
 }
+
+void __wrap_workers_start(struct workers *w, struct work *work, bool writes);
+
+void __wrap_workers_start(struct workers *w, struct work *work, bool writes)
+{
+	int r = __wrap_workers_submit(w, work, writes);
+
+	if (r != 0)
+		work_back(work, r);
+}

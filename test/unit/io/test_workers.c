@@ -420,18 +420,21 @@ TEST(free_runs_and_tells_what_waits)
 
 TEST(closed_workers_refuse_work_and_finish_what_they_have)
 {
-	struct test_job jobs[3];
+	struct test_job jobs[4];
 	struct context c;
 
 	make(&c, 1);
-	init_jobs(&c, jobs, 3, NULL);
+	init_jobs(&c, jobs, 4, NULL);
 	assert_int_equal(workers_submit(c.workers, &jobs[0].work, true), 0);
 	assert_int_equal(workers_submit(c.workers, &jobs[1].work, false), 0);
 	workers_close(c.workers);
 	workers_close(NULL);
 	assert_int_equal(workers_submit(c.workers, &jobs[2].work, false), -ECANCELED);
+	workers_start(c.workers, &jobs[3].work, true);
+	assert_false(jobs[3].told);
 	workers_stop(c.workers);
-	assert_true(jobs[0].told && jobs[1].told);
+	assert_true(jobs[0].told && jobs[1].told && jobs[3].told);
+	assert_int_equal(jobs[3].result, -ECANCELED);
 	assert_false(jobs[2].told);
 	workers_start(c.workers, &jobs[2].work, true);
 	assert_true(jobs[2].told);
