@@ -110,7 +110,8 @@ struct done hook_decide(struct call *c, struct hook_call *h)
 
 	h->call = c;
 	r = describe(h, &new, &c->why)
-		    ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter);
+		    ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter,
+				     &c->why);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, h);
 }
 

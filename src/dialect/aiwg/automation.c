@@ -32,15 +32,7 @@ static int refuse_untrusted(struct call *c, struct text folder)
 static void switched(void *arg, int r, const struct why *why)
 {
 	struct call *c = arg;
-	const struct aiwg_rule_in *in = c->in;
 
-	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
-	if (r == REFUSE_NOT_FOUND) {
-		r = refuse_untrusted(c, aiwg_folder(c, in->project))
-			    ?: refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
-					    TEXT_ARGS(in->id));
-		why = NULL;
-	}
 	(void)call_answer(c, r, why,
 			  PAIRS(JSON_BOOL("enabled", c->method->arg), JSON_BOOL("success", true)));
 }
@@ -49,9 +41,15 @@ struct done aiwg_automation_switch(struct call *c)
 {
 	const struct aiwg_rule_in *in = c->in;
 	struct text rule = in->id.len > 0 ? in->id : (struct text) {0};
+	struct text folder = aiwg_folder(c, in->project);
+	int r;
 
-	(void)call_later(c, NULL, NULL);
-	automation_enable(call_automation(c), aiwg_folder(c, in->project), rule, c->method->arg,
-			  switched, c);
-	return call_settled(c);
+	r = automation_enable(call_automation(c), folder, rule, c->method->arg, switched, c,
+			      &c->why);
+	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
+	if (r == REFUSE_NOT_FOUND)
+		r = refuse_untrusted(c, folder)
+			    ?: refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
+					    TEXT_ARGS(in->id));
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }

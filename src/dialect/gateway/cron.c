@@ -142,6 +142,11 @@ static void on_cancel(struct call *c, void *arg)
 {
 }
 
+static struct done begun(struct call *c, int r)
+{
+	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
+}
+
 static int read_id(struct call *c, struct text *ret_id)
 {
 	const struct gateway_job_in *in = c->in;
@@ -161,9 +166,9 @@ static const struct value *job_in(const struct value *params)
 
 struct done gateway_cron_add(struct call *c)
 {
-	(void)call_later(c, on_cancel, NULL);
-	job_add(call_jobs(c), job_in(c->request.params), on_done, c);
-	return call_settled(c);
+	int r = job_add(call_jobs(c), job_in(c->request.params), on_done, c, &c->why);
+
+	return begun(c, r);
 }
 
 struct done gateway_cron_update(struct call *c)
@@ -174,33 +179,21 @@ struct done gateway_cron_update(struct call *c)
 
 	if (r == 0 && !in->patch)
 		r = refuse_field(&c->why, "patch", "patch is required");
-	if (r != 0)
-		return call_fail(c, r);
-	(void)call_later(c, on_cancel, NULL);
-	job_update(call_jobs(c), id, in->patch, on_done, c);
-	return call_settled(c);
+	return begun(c, r ?: job_update(call_jobs(c), id, in->patch, on_done, c, &c->why));
 }
 
 struct done gateway_cron_remove(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id);
+	int r = read_id(c, &id) ?: job_remove(call_jobs(c), id, on_done, c, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	(void)call_later(c, on_cancel, NULL);
-	job_remove(call_jobs(c), id, on_done, c);
-	return call_settled(c);
+	return begun(c, r);
 }
 
 struct done gateway_cron_run(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id);
+	int r = read_id(c, &id) ?: job_run(call_jobs(c), id, on_done, c, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	(void)call_later(c, on_cancel, NULL);
-	job_run(call_jobs(c), id, on_done, c);
-	return call_settled(c);
+	return begun(c, r);
 }

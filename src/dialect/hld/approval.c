@@ -280,13 +280,10 @@ struct done hld_create_approval(struct call *c)
 		.from = {.is = true, .peer = c->peer},
 	};
 	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name") ?:
-		check_input(c, in->tool_input);
+		check_input(c, in->tool_input) ?:
+		approval_request(call_approvals(c), &approval, created, c, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	approval_request(call_approvals(c), &approval, created, c);
-	return call_settled(c);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 /* ---- sendDecision ---- */
@@ -384,22 +381,24 @@ static void explain_decision(struct call *c, int r, const struct why *why)
 }
 
 /* Whatever fails after the checks is reported in a result, not as an error. */
-static void decided(void *arg, int r, const struct approval *approval, const struct why *why)
+static struct done answer_decision(struct call *c, int r, const struct why *why)
 {
-	struct call *c = arg;
 	struct json *j;
 
-	if (r < 0) {
-		(void)call_fail(c, r);
-		return;
-	}
+	if (r < 0)
+		return call_fail(c, r);
 	if (r > 0)
 		explain_decision(c, r, why);
 	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r > 0)
 		json_member_str(j, "error", c->why.text);
-	(void)call_reply_object(c);
+	return call_reply_object(c);
+}
+
+static void decided(void *arg, int r, const struct approval *approval, const struct why *why)
+{
+	(void)answer_decision(arg, r, why);
 }
 
 struct done hld_send_decision(struct call *c)
@@ -410,11 +409,11 @@ struct done hld_send_decision(struct call *c)
 		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
 		.from = {.is = true, .peer = c->peer},
 	};
+	struct why why;
 	int r = check_needs(c, in) ?: read_decision(c, in, &d);
 
 	if (r != 0)
 		return call_fail(c, r);
-	(void)call_later(c, NULL, NULL);
-	approval_decide(call_approvals(c), &d, decided, c);
-	return call_settled(c);
+	r = approval_decide(call_approvals(c), &d, decided, c, &why);
+	return r != 0 ? answer_decision(c, r, &why) : call_later(c, NULL, NULL);
 }

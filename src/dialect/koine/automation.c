@@ -101,11 +101,10 @@ static void on_run(void *arg, int r, const struct why *why)
 static struct done handle_run(struct call *c)
 {
 	const struct rules_in *in = c->in;
+	int r = automation_run(call_automation(c), in->project, in->rule, on_run, c, &c->why);
 
 	/* The call does not wait for the rule's action, so there is nothing to cancel. */
-	(void)call_later(c, NULL, NULL);
-	automation_run(call_automation(c), in->project, in->rule, on_run, c);
-	return call_settled(c);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 /* ---- the method table ---- */

@@ -118,7 +118,8 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	 * HTTP, a lost connection does not mean that the client has left. */
 	c->endless |= client_hears(c->client);
 	r = timer_new(c->server->loop, on_timer, w, &w->timer)
-		    ?: approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter);
+		    ?: approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter,
+				     &c->why);
 	if (r != 0) {
 		end_waiting(w);
 		return r;
@@ -256,13 +257,13 @@ static struct done record(struct call *c, struct text id, struct text answer)
 	struct text client = mcp_client_name(c);
 	struct approval_decision d = {
 		.id = id, .status = APPROVAL_RESPONDED, .comment = answer, .by = text_of(by)};
+	int r;
 
 	snprintf(by, sizeof(by), "client:%.*s", (int)text_cut(client, 100).len,
 		 client.data ? client.data : "mcp");
 	d.by = text_of(by);
-	(void)call_later(c, NULL, NULL);
-	approval_decide(call_approvals(c), &d, on_recorded, c);
-	return call_settled(c);
+	r = approval_decide(call_approvals(c), &d, on_recorded, c, &c->why);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 static bool is_offered(const struct value *choices, struct text answer)
@@ -374,9 +375,8 @@ static struct done leave_in_inbox(struct call *c, struct text id)
 	/* Between its two calls the client has no connection. */
 	new.bond = BOND_PROCESS;
 	mcp_keep(c, (struct text) {kept, (size_t)n});
-	(void)call_later(c, NULL, NULL);
-	approval_request(call_approvals(c), &new, on_left, c);
-	return call_settled(c);
+	r = approval_request(call_approvals(c), &new, on_left, c, &c->why);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 /* Also for the client's second call, which carries the id. */

@@ -139,11 +139,7 @@ struct done page_answer_use(struct call *c)
 	const struct page_link_in *in = c->in;
 	const struct approval_client from = {.is = !c->peer.known || c->peer.uid == geteuid(),
 					     .peer = c->peer};
-	int r;
+	int r = notify_link_use(call_notify(c), in->token, &from, on_used, c, &c->why);
 
-	(void)call_later(c, NULL, NULL);
-	r = notify_link_use(call_notify(c), in->token, &from, on_used, c, &c->why);
-	if (r != 0)
-		(void)call_fail(c, r);
-	return call_settled(c);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }

@@ -35,7 +35,6 @@ int approval_check_texts(const struct named_text *texts, unsigned n, struct why 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
 {
 	return timer_new(a->opts.loop, pending_on_due, a, &a->due) ?:
-		timer_new(a->opts.loop, waiters_on_later, a, &a->later) ?:
 		policy_rules_new(opts->rules, opts->n_rules, &a->rules) ?:
 		approvals_follow(a) ?:
 		pending_load(a);
@@ -54,7 +53,6 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 	a->opts.pending = opts->pending ? opts->pending : PENDING_MAX;
 	list_init(&a->pending);
 	list_init(&a->ended);
-	list_init(&a->refused);
 	r = set_up(a, opts);
 	if (r == 0) {
 		*ret_approvals = a;
@@ -134,11 +132,9 @@ void approvals_free(struct approvals *a)
 		return;
 	pending_free_all(a);
 	records_done(&a->records);
-	waiters_free(&a->refused);
 	approval_ended_clear(a);
 	policy_rules_unref(a->rules);
 	timer_free(a->due);
-	timer_free(a->later);
 	table_done(&a->by_id);
 	free(a);
 }

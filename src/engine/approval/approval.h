@@ -166,21 +166,19 @@ typedef void (*approval_fn)(void *arg, int result, const struct approval *approv
  * id that already exists stands for that approval in its current state; with another kind,
  * agent, tool or input it is REFUSE_CONFLICT. An approval that a rule or a grant decides is
  * only reported by approval.resolved. REFUSE_PARAMS, REFUSE_LIMIT, REFUSE_NOT_FOUND ("session
- * not found: …"), REFUSE_STOPPING.
- * A refusal comes after this has returned, too.
+ * not found: …"), REFUSE_STOPPING. What is refused without the store is returned, and fn is not
+ * called; nor is it called before this has returned.
  */
-void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn,
-		      void *arg);
+int approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
+		     struct why *why);
 
 /*
  * The same, but calls fn when it is decided, whatever the outcome. REFUSE_STOPPING: ask again.
- * The waiter may leave until fn is called; the approval stays. No callback comes before this
- * returns, and every refusal goes to fn: this returns 0, or -ENOMEM, and then fn is not
- * called. on_kept, which may be NULL, is called once before fn, when the approval is stored
- * and pending.
+ * The waiter may leave until fn is called; the approval stays. on_kept, which may be NULL, is
+ * called once before fn, when the approval is stored and pending.
  */
 int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
-		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
+		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter, struct why *why);
 void approval_leave(struct approval_waiter *w); /* accepts NULL */
 /* The same, because the waiter's connection is closed: an approval that is bound to it, and that nobody
  * else waits for, is withdrawn. */
@@ -213,9 +211,10 @@ struct approval_decision {
  * the approval as it is; REFUSE_PARAMS: a decision of the wrong kind (a function call is
  * approved or denied, a contact is responded to, with a comment; both can be superseded), or an
  * impossible grant; REFUSE_FORBIDDEN: the client belongs to the agent that asks, or was started
- * by koined, or cannot be identified. Such a client may still withdraw what was asked. */
-void approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
-		     void *arg);
+ * by koined, or cannot be identified. Such a client may still withdraw what was asked. What is
+ * refused without the store is returned, and fn is not called. */
+int approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
+		    void *arg, struct why *why);
 
 /* The asker does not wait any more: the approval is superseded, unless it is decided. No callback is called.
  * comment NULL: the asker's client has disconnected. */
@@ -277,11 +276,11 @@ int grant_list(struct approvals *approvals, int lane, struct arena *a, struct gr
 /* fn's approval is NULL. Without an id one is made; uses 0 means any number. The grant must name
  * what it is for: at least one of session, agent (literally), tool and pattern (like a rule's
  * input). A client that belongs to an agent that has ever asked is refused (REFUSE_FORBIDDEN);
- * `from` may be NULL. */
-void grant_add(struct approvals *a, const struct grant *row, const struct approval_client *from,
-	       approval_fn fn, void *arg);
-void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
-		  approval_fn fn, void *arg);
+ * `from` may be NULL. What is refused without the store is returned, and fn is not called. */
+int grant_add(struct approvals *a, const struct grant *row, const struct approval_client *from,
+	      approval_fn fn, void *arg, struct why *why);
+int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
+		 approval_fn fn, void *arg, struct why *why);
 
 /* Runs on the writer's thread: whether the client may let things act. REFUSE_FORBIDDEN for what
  * koined itself runs, and for a client that belongs to an agent that has ever asked. Accepts

@@ -338,7 +338,6 @@ static int ask_run(struct work *w, int lane)
 	bool found = false;
 	int r = 0;
 
-	(void)lane;
 	ask->row = ask->asked;
 	arena_init(&scratch, APPROVAL_INPUT_ARENA_MAX);
 	if (ask->named)
@@ -466,8 +465,6 @@ static void ask_finished(struct work *w, int result)
 static void ask_submit(struct approval_ask *ask)
 {
 	struct approvals *a = ask->approvals;
-	struct approval_waiter *waiter = ask->waiter;
-	int r;
 
 	ask->work = (struct work) {.run = ask_run, .finished = ask_finished, .arena = &ask->arena};
 	ask->asked = ask->row;
@@ -476,14 +473,7 @@ static void ask_submit(struct approval_ask *ask)
 	ask->full = ask->total > a->opts.pending;
 	a->n_coming++;
 	a->n_coming_bytes += ask->n_bytes;
-	r = workers_submit(a->opts.workers, &ask->work, true);
-	if (r == 0)
-		return;
-	/* A waiter must not be told before its owner has the handle. */
-	ask->waiter = NULL;
-	waiter->ask = NULL;
-	waiter_refuse(a, waiter, r, &ask->why);
-	ask_finished(&ask->work, r);
+	workers_start(a->opts.workers, &ask->work, true);
 }
 
 static int ask_new(struct approvals *a, const struct approval_new *in, struct why *why,
@@ -509,18 +499,16 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct wh
 	return r;
 }
 
-void approval_ask(struct approvals *a, const struct approval_new *in,
-		  struct approval_waiter *waiter)
+int approval_ask(struct approvals *a, const struct approval_new *in, struct approval_waiter *waiter,
+		 struct why *why)
 {
 	struct approval_ask *ask;
-	struct why why = {0};
-	int r = ask_new(a, in, &why, &ask);
+	int r = ask_new(a, in, why, &ask);
 
-	if (r != 0) {
-		waiter_refuse(a, waiter, r, &why);
-		return;
-	}
+	if (r != 0)
+		return r;
 	ask->waiter = waiter;
 	waiter->ask = ask;
 	ask_submit(ask);
+	return 0;
 }

@@ -220,7 +220,6 @@ static int decide_run(struct work *w, int lane)
 {
 	struct decide *d = list_entry(w, struct decide, work);
 
-	(void)lane;
 	return decide_on(d, store_writer(d->approvals->opts.store));
 }
 
@@ -319,20 +318,18 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 	return r;
 }
 
-void approval_decide(struct approvals *a, const struct approval_decision *in, approval_fn fn,
-		     void *arg)
+int approval_decide(struct approvals *a, const struct approval_decision *in, approval_fn fn,
+		    void *arg, struct why *why)
 {
-	struct why why = {0};
 	struct decide *d;
-	int r = check_decision(in, &why) ?: decide_new(a, in, &d);
+	int r = check_decision(in, why) ?: decide_new(a, in, &d);
 
-	if (r != 0) {
-		fn(arg, r, NULL, &why);
-		return;
-	}
+	if (r != 0)
+		return r;
 	d->fn = fn;
 	d->arg = arg;
 	workers_start(a->opts.workers, &d->work, true);
+	return 0;
 }
 
 void approval_end(struct approvals *a, struct pending *p)
@@ -356,16 +353,14 @@ void approval_end(struct approvals *a, struct pending *p)
 	struct decide *d;
 	int r = decide_new(a, &in, &d);
 
-	p->ending = true;
-	if (r == 0) {
-		d->gone = p->gone;
-		d->waiter_pid = p->waiter_pid;
-		d->waiter_started = p->waiter_started;
-		d->n_bound = p->n_bound;
-		r = workers_submit(a->opts.workers, &d->work, true);
-		if (r != 0)
-			decide_free(d);
-	}
-	if (r != 0)
+	if (r != 0) {
 		end_failed(a, p, r);
+		return;
+	}
+	p->ending = true;
+	d->gone = p->gone;
+	d->waiter_pid = p->waiter_pid;
+	d->waiter_started = p->waiter_started;
+	d->n_bound = p->n_bound;
+	workers_start(a->opts.workers, &d->work, true);
 }

@@ -57,10 +57,8 @@ static int grant_run(struct work *w, int lane)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 	struct connection *db = store_writer(c->approvals->opts.store);
-	int r;
+	int r = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
 
-	(void)lane;
-	r = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
 	if (r == 0)
 		r = c->removes ? remove_grant(c, db) : grant_keep(db, &c->arena, &c->row, &c->why);
 	if (r == -EEXIST)
@@ -69,37 +67,45 @@ static int grant_run(struct work *w, int lane)
 	return r;
 }
 
+static void change_free(struct grant_change *c)
+{
+	arena_done(&c->arena);
+	free(c);
+}
+
 static void grant_finished(struct work *w, int result)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 
 	c->fn(c->arg, result, NULL, &c->why);
-	arena_done(&c->arena);
-	free(c);
+	change_free(c);
 }
 
-static void submit(struct approvals *a, const struct grant *row, bool removes,
-		   const struct approval_client *from, approval_fn fn, void *arg)
+static int submit(struct approvals *a, const struct grant *row, bool removes,
+		  const struct approval_client *from, approval_fn fn, void *arg)
 {
 	struct grant_change *c = calloc(1, sizeof(*c));
-	struct why why = {0};
 	int r;
 
-	if (!c) {
-		fn(arg, -ENOMEM, NULL, &why);
-		return;
-	}
-	*c = (struct grant_change) {.approvals = a, .row = *row, .removes = removes};
+	if (!c)
+		return -ENOMEM;
+	*c = (struct grant_change) {
+		.work = {.run = grant_run, .finished = grant_finished, .arena = &c->arena},
+		.approvals = a,
+		.row = *row,
+		.removes = removes,
+		.fn = fn,
+		.arg = arg,
+	};
 	if (from)
 		c->from = *from;
-	c->fn = fn;
-	c->arg = arg;
-	c->work = (struct work) {.run = grant_run, .finished = grant_finished, .arena = &c->arena};
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
-	r = portrait_copy(&grant_portrait, &c->arena, &c->row)
-		    ?: workers_submit(a->opts.workers, &c->work, true);
-	if (r != 0)
-		grant_finished(&c->work, r);
+	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
+	if (r == 0)
+		workers_start(a->opts.workers, &c->work, true);
+	else
+		change_free(c);
+	return r;
 }
 
 static int check_grant(const struct grant *row, struct why *why)
@@ -124,13 +130,12 @@ static int check_grant(const struct grant *row, struct why *why)
 	return 0;
 }
 
-void grant_add(struct approvals *a, const struct grant *in, const struct approval_client *from,
-	       approval_fn fn, void *arg)
+int grant_add(struct approvals *a, const struct grant *in, const struct approval_client *from,
+	      approval_fn fn, void *arg, struct why *why)
 {
 	struct grant row = *in;
-	struct why why = {0};
 	char id[UUID_LEN + 1];
-	int r = check_grant(in, &why);
+	int r = check_grant(in, why);
 
 	if (r == 0 && row.id.len == 0) {
 		r = uuid4(id);
@@ -140,20 +145,12 @@ void grant_add(struct approvals *a, const struct grant *in, const struct approva
 		row.created_ms = clock_utc_ms();
 	if (row.uses <= 0)
 		row.uses = -1;
-	if (r == 0)
-		submit(a, &row, false, from, fn, arg);
-	else
-		fn(arg, r, NULL, &why);
+	return r ?: submit(a, &row, false, from, fn, arg);
 }
 
-void grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
-		  approval_fn fn, void *arg)
+int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
+		 approval_fn fn, void *arg, struct why *why)
 {
-	struct why why = {0};
-	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, &why);
-
-	if (r == 0)
-		submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
-	else
-		fn(arg, r, NULL, &why);
+	return approval_check_text(id, "id", APPROVAL_ID_MAX, why)
+		       ?: submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
 }

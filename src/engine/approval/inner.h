@@ -50,13 +50,10 @@ struct approvals {
 	uint64_t n_asked;
 	unsigned n_ended;
 	struct list ended; /* sessions that ended while requests were on their way */
-	/* Waiters whose answer is known and is sent with the next pass of the loop. */
-	struct list refused;
 	struct timer *due;
-	struct timer *later; /* for the refused */
-	uint64_t armed_ms;   /* steady clock; 0: the timer is not running */
-	uint64_t sweep_ms;   /* steady clock: the next sweep */
-	bool ends_fail;      /* logged once */
+	uint64_t armed_ms; /* steady clock; 0: the timer is not running */
+	uint64_t sweep_ms; /* steady clock: the next sweep */
+	bool ends_fail;    /* logged once */
 	struct approval_figures figures;
 	bool stopping;
 };
@@ -100,15 +97,13 @@ struct pending {
 struct approval_ask;
 
 struct approval_waiter {
-	struct list link;         /* in pending->waiters or approvals->refused */
+	struct list link;         /* in pending->waiters, or in none */
 	struct approval_ask *ask; /* its request on the way to the store; NULL: none */
 	struct pending *pending;  /* in whose list it is; NULL: none */
 	approval_fn on_kept;
 	approval_fn fn;
 	void *arg;
 	bool until_stored; /* fn is called when the approval is stored, whether it is decided or not */
-	int result;        /* of a refused one */
-	struct why why;
 };
 
 /* ---- approval.c ---- */
@@ -160,9 +155,9 @@ int approvals_follow(struct approvals *a);
 
 /* ---- ask.c ---- */
 
-/* Everything goes to the waiter, and nothing before this returns. */
-void approval_ask(struct approvals *a, const struct approval_new *in,
-		  struct approval_waiter *waiter);
+/* If it returns 0, everything else goes to the waiter, and nothing before that. */
+int approval_ask(struct approvals *a, const struct approval_new *in, struct approval_waiter *waiter,
+		 struct why *why);
 /* The waiter has left; with `abandoned`, since its connection is closed. */
 void approval_ask_forget(struct approval_ask *ask, bool abandoned);
 
@@ -180,10 +175,6 @@ void waiter_tell(struct approval_waiter *w, int result, const struct approval *a
 /* All waiters in the list; others may leave it meanwhile. */
 void waiters_tell(struct list *waiters, int result, const struct approval *approval,
 		  const struct why *why);
-/* On the next pass of the loop. */
-void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
-		   const struct why *why);
-void waiters_on_later(void *approvals);
 void waiters_free(struct list *waiters);
 
 /* ---- decide.c ---- */

@@ -7,19 +7,6 @@
 
 #include "engine/approval/inner.h"
 
-static struct approval_waiter *waiter_new(approval_fn on_kept, approval_fn fn, void *arg)
-{
-	struct approval_waiter *w = calloc(1, sizeof(*w));
-
-	if (!w)
-		return NULL;
-	list_init(&w->link);
-	w->on_kept = on_kept;
-	w->fn = fn;
-	w->arg = arg;
-	return w;
-}
-
 void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
 		 const struct why *why)
 {
@@ -40,32 +27,6 @@ void waiters_tell(struct list *waiters, int result, const struct approval *appro
 		waiter_tell(list_entry(first, struct approval_waiter, link), result, approval, why);
 }
 
-void waiter_refuse(struct approvals *a, struct approval_waiter *w, int result,
-		   const struct why *why)
-{
-	w->result = result;
-	w->why = *why;
-	list_append(&a->refused, &w->link);
-	timer_start(a->later, 0);
-}
-
-/* Waiters that are refused meanwhile are told when the timer fires again. */
-void waiters_on_later(void *approvals)
-{
-	struct approvals *a = approvals;
-	struct list refused;
-	struct list *first;
-
-	list_init(&refused);
-	list_splice(&refused, &a->refused);
-	while ((first = list_first(&refused))) {
-		struct approval_waiter *w = list_entry(first, struct approval_waiter, link);
-		const struct why why = w->why;
-
-		waiter_tell(w, w->result, NULL, &why);
-	}
-}
-
 void waiters_free(struct list *waiters)
 {
 	struct list *first;
@@ -76,28 +37,40 @@ void waiters_free(struct list *waiters)
 	}
 }
 
-int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
-		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
+static int ask(struct approvals *a, const struct approval_new *in,
+	       const struct approval_waiter *how, struct approval_waiter **ret_waiter,
+	       struct why *why)
 {
-	struct approval_waiter *w = waiter_new(on_kept, fn, arg);
+	struct approval_waiter *w = malloc(sizeof(*w));
+	int r;
 
 	if (!w)
 		return -ENOMEM;
-	*ret_waiter = w;
-	approval_ask(a, in, w);
-	return 0;
+	*w = *how;
+	list_init(&w->link);
+	r = approval_ask(a, in, w, why);
+	if (r == 0)
+		*ret_waiter = w;
+	else
+		free(w);
+	return r;
 }
 
-void approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg)
+int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
+		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter, struct why *why)
 {
-	struct approval_waiter *w = waiter_new(NULL, fn, arg);
+	const struct approval_waiter how = {.on_kept = on_kept, .fn = fn, .arg = arg};
 
-	if (!w) {
-		fn(arg, -ENOMEM, NULL, &(struct why) {0});
-		return;
-	}
-	w->until_stored = true;
-	approval_ask(a, in, w);
+	return ask(a, in, &how, ret_waiter, why);
+}
+
+int approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
+		     struct why *why)
+{
+	const struct approval_waiter how = {.fn = fn, .arg = arg, .until_stored = true};
+	struct approval_waiter *never_leaves;
+
+	return ask(a, in, &how, &never_leaves, why);
 }
 
 static void leave(struct approval_waiter *w, bool abandoned)
@@ -124,13 +97,10 @@ void approval_abandon(struct approval_waiter *w)
 		leave(w, true);
 }
 
+/* One that is decided, or gone, need not be withdrawn. */
 static void on_withdrawn(void *arg, int result, const struct approval *approval,
 			 const struct why *why)
 {
-	(void)arg;
-	(void)result;
-	(void)approval;
-	(void)why;
 }
 
 void approval_withdraw(struct approvals *a, struct text id, struct text by, const char *comment)
@@ -140,7 +110,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by, cons
 					    .comment = text_of(comment ?: APPROVAL_DISCONNECTED),
 					    .by = by};
 
-	approval_decide(a, &d, on_withdrawn, NULL);
+	(void)approval_decide(a, &d, on_withdrawn, NULL, NULL);
 }
 
 int approval_verdict(const struct approval *row, struct why *why)

@@ -142,9 +142,6 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 {
 	struct firing *f = arg;
 
-	(void)result;
-	(void)approval;
-	(void)why;
 	f->asked = true;
 }
 
@@ -167,7 +164,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 /* ---- the question ---- */
 
-static int ask(struct firing *f)
+static int ask(struct firing *f, struct why *why)
 {
 	const struct rule *d = &f->rule->def;
 	char tool[sizeof(asker) + 1 + RULE_ID_MAX];
@@ -184,12 +181,13 @@ static int ask(struct firing *f)
 	in.tool = text_of(tool);
 	start_waiting(f);
 	return approval_wait(f->rule->automation->opts.approvals, &in, on_kept, on_decided, f,
-			     &f->waiter);
+			     &f->waiter, why);
 }
 
 void firing_ask(struct firing *f)
 {
 	const struct automation *a = f->rule->automation;
+	struct why why;
 	int r;
 
 	if (!a->opts.approvals) {
@@ -201,16 +199,14 @@ void firing_ask(struct firing *f)
 		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many rules are waiting for approval");
 		return;
 	}
-	r = ask(f);
+	r = ask(f, &why);
 	if (r == 0)
 		return;
 	firing_stop_waiting(f);
 	if (r == REFUSE_STOPPING)
 		firing_give_back(f);
-	else if (r > 0)
-		firing_done(f, OUTCOME_ERROR, "could not request approval");
 	else
-		firing_fail(f, r, NULL);
+		firing_fail(f, r, &why);
 }
 
 bool rule_asked_for(const struct live_rule *r, struct text tool)

@@ -239,19 +239,15 @@ int check_running(const struct automation *a, struct why *why)
 	return 0;
 }
 
-void automation_run(struct automation *a, struct text project, struct text rule,
-		    automation_done_fn fn, void *arg)
+int automation_run(struct automation *a, struct text project, struct text rule,
+		   automation_done_fn fn, void *arg, struct why *why)
 {
-	struct why why = {.text = ""};
 	struct live_rule *r = NULL;
-	int e = check_running(a, &why) ?: rule_find(a, project, rule, &r, &why);
+	int e = check_running(a, why) ?: rule_find(a, project, rule, &r, why);
 
 	if (e == 0 && !r->armed)
-		e = refuse(&why, REFUSE_UNAVAILABLE, "the rule is not ready yet");
-	if (e != 0)
-		fn(arg, e, &why);
-	else
-		rule_run(r, fn, arg);
+		e = refuse(why, REFUSE_UNAVAILABLE, "the rule is not ready yet");
+	return e ?: rule_run(r, fn, arg, why);
 }
 
 /* ---- start and stop ---- */

@@ -91,15 +91,17 @@ void automation_recent(struct automation *a, struct text project,
 
 typedef void (*automation_done_fn)(void *arg, int result, const struct why *why);
 
+/* Both call fn once, after they have returned 0; what they refuse at once is returned instead. */
+
 /* rule {NULL, 0}: switches the whole engine (of that project; {NULL, 0}: the global one; a
  * project's rules act if both are on). This survives restarts. REFUSE_NOT_FOUND. A rule's
  * project {NULL, 0}: whichever has the rule; REFUSE_PARAMS if two have. */
-void automation_enable(struct automation *a, struct text project, struct text rule, bool on,
-		       automation_done_fn fn, void *arg);
+int automation_enable(struct automation *a, struct text project, struct text rule, bool on,
+		      automation_done_fn fn, void *arg, struct why *why);
 
 /* Acts now, whatever trigger, conditions and cooldown say; if it needs approval, once that is
  * given. Calls fn when it is done. REFUSE_FORBIDDEN: it was denied, or there is nobody to ask;
  * REFUSE_TIMEOUT: nobody decided in time; REFUSE_CANCELLED: the question was withdrawn;
  * REFUSE_LIMIT: too many are waiting; REFUSE_UNAVAILABLE: it failed. */
-void automation_run(struct automation *a, struct text project, struct text rule,
-		    automation_done_fn fn, void *arg);
+int automation_run(struct automation *a, struct text project, struct text rule,
+		   automation_done_fn fn, void *arg, struct why *why);

@@ -280,22 +280,18 @@ void rule_due(struct live_rule *r, int64_t occurrence_ms)
 	fire(f);
 }
 
-void rule_run(struct live_rule *r, automation_done_fn fn, void *arg)
+int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct why *why)
 {
 	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
-	struct why why = {.text = ""};
 
-	if (!f) {
-		fn(arg,
-		   refuse(&why, REFUSE_LIMIT, "too many rules are running (limit %d)",
-			  FIRINGS_DUE_MAX),
-		   &why);
-		return;
-	}
+	if (!f)
+		return refuse(why, REFUSE_LIMIT, "too many rules are running (limit %d)",
+			      FIRINGS_DUE_MAX);
 	f->fn = fn;
 	f->arg = arg;
 	if (set_event(f, TEXT("rule.run"), TEXT("manual"), &no_payload) == 0)
 		fire(f);
 	else
 		firing_fail(f, -ENOMEM, NULL);
+	return 0;
 }

@@ -253,7 +253,7 @@ void rule_consider(struct live_rule *r, const struct happening *h);
 /* An occurrence of its schedule. */
 void rule_due(struct live_rule *r, int64_t occurrence_ms);
 /* By hand. */
-void rule_run(struct live_rule *r, automation_done_fn fn, void *arg);
+int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct why *why);
 
 /* Whether it fired too shortly before. */
 bool rule_cools(const struct live_rule *r, int64_t fired_ms, int64_t now);

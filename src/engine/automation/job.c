@@ -311,6 +311,13 @@ static int take(struct jobs *jobs, struct text id, struct live_job *job)
 	return set_rules(jobs);
 }
 
+static void change_free(struct job_change *c)
+{
+	job_free(c->job);
+	buf_done(&c->packed);
+	free(c);
+}
+
 static void change_finished(struct work *w, int result)
 {
 	struct job_change *c = list_entry(w, struct job_change, work);
@@ -326,21 +333,19 @@ static void change_finished(struct work *w, int result)
 	if (job)
 		show(c->jobs, job, &info);
 	c->fn(c->arg, result, &info, &c->why);
-	job_free(c->job);
-	buf_done(&c->packed);
-	free(c);
+	change_free(c);
 }
 
 /* Takes ownership of the job. old: what it was; NULL: it is new. */
-static void submit(struct jobs *jobs, const char *id, struct live_job *job,
-		   const struct live_job *old, job_fn fn, void *arg)
+static int submit(struct jobs *jobs, const char *id, struct live_job *job,
+		  const struct live_job *old, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
+	int r;
 
 	if (!c) {
 		job_free(job);
-		fn(arg, -ENOMEM, NULL, NULL);
-		return;
+		return -ENOMEM;
 	}
 	*c = (struct job_change) {
 		.work = {.run = change_run, .finished = change_finished},
@@ -356,10 +361,12 @@ static void submit(struct jobs *jobs, const char *id, struct live_job *job,
 		value_pack(&c->packed, job->job.data.value);
 		job->job.data.bytes = (struct text) {c->packed.data, c->packed.len};
 	}
-	if (c->packed.err != 0)
-		change_finished(&c->work, c->packed.err);
-	else
+	r = c->packed.err;
+	if (r == 0)
 		workers_start(jobs->opts.workers, &c->work, true);
+	else
+		change_free(c);
+	return r;
 }
 
 static int check_data(const struct value *data, struct why *why)
@@ -407,23 +414,18 @@ static int check_service(const struct jobs *jobs, struct why *why)
 	return 0;
 }
 
-void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg)
+int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct why *why)
 {
-	struct why why = {0};
 	char id[JOB_ID_LEN];
 	struct live_job *job;
-	int r = check_service(jobs, &why);
+	int r = check_service(jobs, why);
 
-	if (r == 0 && jobs->n >= JOBS_MAX)
-		r = refuse(&why, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
-	if (r == 0) {
-		name_job(id, clock_utc_ms());
-		r = make(jobs, id, data, &job, &why);
-	}
 	if (r != 0)
-		fn(arg, r, NULL, &why);
-	else
-		submit(jobs, id, job, NULL, fn, arg);
+		return r;
+	if (jobs->n >= JOBS_MAX)
+		return refuse(why, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
+	name_job(id, clock_utc_ms());
+	return make(jobs, id, data, &job, why) ?: submit(jobs, id, job, NULL, fn, arg);
 }
 
 static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job, struct why *why)
@@ -486,41 +488,34 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 	return w.err;
 }
 
-void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg)
+int job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg,
+	       struct why *why)
 {
 	const struct value *data = NULL;
 	struct live_job *old, *fresh = NULL;
-	struct why why = {0};
 	struct arena a;
-	int r = get(jobs, id, &old, &why);
+	int r = get(jobs, id, &old, why);
 
 	arena_init(&a, 4 * JOB_BYTES_MAX);
 	if (r == 0)
-		r = check_data(patch, &why) ?:
+		r = check_data(patch, why) ?:
 			merge(&a, old->job.data.value, patch, true, &data) ?:
-			make(jobs, old->id, data, &fresh, &why);
+			make(jobs, old->id, data, &fresh, why);
 	arena_done(&a);
-	if (r != 0) {
-		fn(arg, r, NULL, &why);
-		return;
-	}
+	if (r != 0)
+		return r;
 	fresh->job.created_ms = old->job.created_ms;
 	/* Later than that, whatever our clock says: others see by this that it has changed. */
 	if (fresh->job.updated_ms <= old->job.updated_ms)
 		fresh->job.updated_ms = old->job.updated_ms + 1;
-	submit(jobs, old->id, fresh, old, fn, arg);
+	return submit(jobs, old->id, fresh, old, fn, arg);
 }
 
-void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg)
+int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why)
 {
-	struct why why = {0};
 	struct live_job *j;
-	int r = get(jobs, id, &j, &why);
 
-	if (r != 0)
-		fn(arg, r, NULL, &why);
-	else
-		submit(jobs, j->id, NULL, j, fn, arg);
+	return get(jobs, id, &j, why) ?: submit(jobs, j->id, NULL, j, fn, arg);
 }
 
 /* ---- running one now ---- */
@@ -544,23 +539,24 @@ static void on_run(void *arg, int result, const struct why *why)
 	free(n);
 }
 
-void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg)
+int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why)
 {
-	struct job_now *n = calloc(1, sizeof(*n));
-	struct why why = {0};
+	CLEANUP(freep) struct job_now *n = NULL;
 	struct live_job *j;
-	int r = n ? get(jobs, id, &j, &why) : -ENOMEM;
+	int r = get(jobs, id, &j, why);
 
-	if (r != 0) {
-		free(n);
-		fn(arg, r, NULL, &why);
-		return;
-	}
-	n->jobs = jobs;
-	n->fn = fn;
-	n->arg = arg;
+	if (r != 0)
+		return r;
+	n = malloc(sizeof(*n));
+	if (!n)
+		return -ENOMEM;
+	*n = (struct job_now) {.jobs = jobs, .fn = fn, .arg = arg};
 	memcpy(n->id, j->id, sizeof(n->id));
-	automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run, n);
+	r = automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run,
+			   n, why);
+	if (r == 0)
+		(void)TAKE(n);
+	return r;
 }
 
 /* ---- from the store ---- */

@@ -64,15 +64,16 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info);
 typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
 
 /*
- * Calls fn once: when the change is stored or, if it is refused, possibly before this returns.
+ * All of these call fn once, when the change is stored, unless they refuse at once and return that.
  * REFUSE_PARAMS: an invalid schedule or payload; REFUSE_LIMIT: there are already JOBS_MAX;
  * REFUSE_NOT_FOUND; REFUSE_CONFLICT: somebody else has changed it meanwhile.
  */
-void job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg);
+int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct why *why);
 /* Members of the patch replace the job's own, and so do the members of an object in it; null
  * removes one. */
-void job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg);
-void job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg);
+int job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg,
+	       struct why *why);
+int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why);
 
 /* Runs it now. Calls fn when the task is submitted, as automation_run says. */
-void job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg);
+int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why);

@@ -143,8 +143,8 @@ static void throw_rule(struct toggle *t, struct live_rule *r)
 	r->by_hand = t->on;
 }
 
-static int toggle_start(struct automation *a, struct text project, struct text rule, bool on,
-			automation_done_fn fn, void *arg, struct why *why)
+int automation_enable(struct automation *a, struct text project, struct text rule, bool on,
+		      automation_done_fn fn, void *arg, struct why *why)
 {
 	struct toggle *t;
 	struct live_rule *r = NULL;
@@ -177,14 +177,4 @@ static int toggle_start(struct automation *a, struct text project, struct text r
 		 TEXT_ARGS(project));
 	workers_start(a->opts.workers, &t->work, true);
 	return 0;
-}
-
-void automation_enable(struct automation *a, struct text project, struct text rule, bool on,
-		       automation_done_fn fn, void *arg)
-{
-	struct why why = {.text = ""};
-	int e = toggle_start(a, project, rule, on, fn, arg, &why);
-
-	if (e != 0)
-		fn(arg, e, &why);
 }

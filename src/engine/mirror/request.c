@@ -118,26 +118,32 @@ static void take_decision(struct mirrored_part *p, const struct approval *a)
 	p->comment_len = a->comment.len;
 }
 
+static void leave_part(struct mirrored_part *p, int result, const struct why *why)
+{
+	const struct mirrored *q = p->of;
+
+	p->state = PART_LEFT;
+	if (result != REFUSE_STOPPING)
+		log_info("request requires a decision in the agent",
+			 "server=%s request=%.*s reason=\"%s\"", q->mirror->name, TEXT_ARGS(q->id),
+			 result > 0 ? why->text : fault_words(result));
+}
+
 /* The waiter is gone already. */
 static void on_decided(void *arg, int result, const struct approval *approval,
 		       const struct why *why)
 {
 	struct mirrored_part *p = arg;
-	struct mirrored *q = p->of;
 
 	p->waiter = NULL;
 	if (result == 0)
 		take_decision(p, approval);
 	else
-		p->state = PART_LEFT;
+		leave_part(p, result, why);
 	/* Something else is asked under this id now, as after a change of the server's URL. */
 	if (result == REFUSE_CONFLICT)
 		withdraw(p, "the agent server has changed the request");
-	if (result != 0 && result != REFUSE_STOPPING)
-		log_info("request requires a decision in the agent",
-			 "server=%s request=%.*s reason=\"%s\"", q->mirror->name, TEXT_ARGS(q->id),
-			 result > 0 ? why->text : fault_words(result));
-	mirrored_send(q);
+	mirrored_send(p->of);
 }
 
 /* ---- asking ---- */
@@ -208,10 +214,17 @@ static int ask_part(struct mirrored *q, const struct agent_server_ask *ask, unsi
 		.input = ask->parts[i].input,
 		.from = {.is = peer->known, .peer = *peer},
 	};
+	struct why why;
+	int r;
 
 	p->several = ask->parts[i].several;
 	mirror_left_take(q->mirror, p->id);
-	return approval_wait(q->mirror->all->opts.approvals, &new, NULL, on_decided, p, &p->waiter);
+	r = approval_wait(q->mirror->all->opts.approvals, &new, NULL, on_decided, p, &p->waiter,
+			  &why);
+	if (r <= 0)
+		return r;
+	leave_part(p, r, &why);
+	return 0;
 }
 
 static void ask_new(struct mirror *m, const struct agent_server_ask *ask)

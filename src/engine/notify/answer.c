@@ -82,12 +82,13 @@ static void name_decider(const struct way *w, const struct notice_answer *a, cha
 
 int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
-		  notify_link_fn told, void *told_arg)
+		  notify_link_fn told, void *told_arg, struct why *why)
 {
 	struct press *p = calloc(1, sizeof(*p));
 	struct approval_decision d = {
 		.id = text_of(m->id), .status = decision, .via = TEXT("notify")};
 	char by[BY_MAX];
+	int r;
 
 	if (!p)
 		return -ENOMEM;
@@ -105,16 +106,10 @@ int answer_decide(struct way *w, const struct message *m, const struct notice_an
 	d.shown = p;
 	if (from)
 		d.from = *from;
-	approval_decide(w->notify->opts.approvals, &d, on_decided, p);
-	return 0;
-}
-
-/* The message shows in any case what came of it. */
-static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
-		   enum approval_status decision)
-{
-	if (answer_decide(w, m, a, decision, NULL, NULL, NULL) != 0)
-		tokens_release(&w->tokens, m);
+	r = approval_decide(w->notify->opts.approvals, &d, on_decided, p, why);
+	if (r != 0)
+		free(p);
+	return r;
 }
 
 static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
@@ -122,6 +117,21 @@ static void ignore(struct way *w, const struct notice_answer *a, const char *why
 	w->ignored++;
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", w->name, why);
 	notifier_acknowledge(w->notifier, a->press, words);
+}
+
+/* The message shows in any case what came of it. */
+static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
+		   enum approval_status decision)
+{
+	char words[OUTCOME_MAX];
+	struct why why;
+	int r = answer_decide(w, m, a, decision, NULL, NULL, NULL, &why);
+
+	if (r == 0)
+		return;
+	tokens_release(&w->tokens, m);
+	word_result(r, NULL, &why, words, sizeof(words));
+	ignore(w, a, r > 0 ? why.text : fault_words(r), words);
 }
 
 static void take_token(struct way *w, const struct notice_answer *a)

@@ -188,10 +188,10 @@ bool hear_meant(struct way *w, struct arena *a, const struct approval *row);
 /* ---- answer.c ---- */
 
 void answer_take(struct way *w, const struct notice_answer *answer);
-/* Decides about a message's approval. `from` and `told` may be NULL. */
+/* Decides about a message's approval. `from` and `told` may be NULL. 0: `told` follows. */
 int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
-		  notify_link_fn told, void *told_arg);
+		  notify_link_fn told, void *told_arg, struct why *why);
 
 /* ---- test.c ---- */
 

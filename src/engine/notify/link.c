@@ -102,7 +102,7 @@ int notify_link_use(struct notify *n, struct text token, const struct approval_c
 	if (r != 0)
 		return r;
 	(void)tokens_use(&f.way->tokens, token, clock_utc_ms(), &about, &decision);
-	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg);
+	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg, why);
 	if (r != 0)
 		tokens_release(&f.way->tokens, about);
 	return r;

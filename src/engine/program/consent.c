@@ -25,7 +25,6 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 {
 	struct consent *c = arg;
 
-	(void)why;
 	if (result != 0)
 		return;
 	snprintf(c->id, sizeof(c->id), "%.*s", TEXT_ARGS(approval->id));
@@ -53,7 +52,7 @@ int consent_ask(struct consent *c, const struct approval_new *in, struct why *wh
 	if (!c->approvals)
 		return refuse(why, REFUSE_FORBIDDEN,
 			      "approval required, but this server does not support approvals");
-	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter);
+	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter, why);
 }
 
 void consent_leave(struct consent *c)

@@ -164,13 +164,15 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 }
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
-			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+			 struct why *why);
 void __wrap_approval_leave(struct approval_waiter *w);
 void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 				    bool (*is_own)(const struct approval *row));
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
-			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+			 struct why *why)
 {
 	struct world *w = the_world;
 	struct approval_waiter *q = &w->asked[w->n_asked];
@@ -1289,15 +1291,26 @@ static int enable(struct world *w, const char *project, const char *rule, bool o
 {
 	struct told t = {0};
 
-	automation_enable(w->automation, text_of(project), text_of(rule), on, on_told, &t);
+	struct why why;
+	int r = automation_enable(w->automation, text_of(project), text_of(rule), on, on_told, &t,
+				  &why);
+
+	assert_int_equal(t.n, 0);
+	if (r != 0)
+		return r;
 	turn_until(w, t.n == 1);
 	return t.result;
 }
 
 static int run(struct world *w, const char *rule, struct told *t)
 {
+	struct why why = {0};
+	int r;
+
 	*t = (struct told) {0};
-	automation_run(w->automation, (struct text) {NULL, 0}, text_of(rule), on_told, t);
+	r = automation_run(w->automation, (struct text) {NULL, 0}, text_of(rule), on_told, t, &why);
+	if (r != 0)
+		on_told(t, r, &why);
 	turn_until(w, t->n == 1);
 	settle(w);
 	return t->result;
@@ -1425,7 +1438,9 @@ TEST(a_rule_run_that_cannot_be_stored_fails)
 
 	set_rules(w, &r, 1);
 	w->fail_writes = -ENOSPC;
-	automation_run(w->automation, (struct text) {NULL, 0}, TEXT("a"), on_told, &t);
+	assert_int_equal(automation_run(w->automation, (struct text) {NULL, 0}, TEXT("a"), on_told,
+					&t, NULL),
+			 0);
 	turn_until(w, t.n == 1);
 	assert_int_equal(t.result, REFUSE_UNAVAILABLE);
 	assert_string_equal(t.text, fault_words(-ENOSPC));

@@ -54,10 +54,11 @@ static struct world *the_world;
 /* ---- whoever approves ---- */
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
-			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter);
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+			 struct why *why);
 void __wrap_approval_leave(struct approval_waiter *w);
-void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			    void *arg);
+int __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
+			   void *arg, struct why *why);
 
 void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 				    bool (*is_own)(const struct approval *row));
@@ -68,7 +69,8 @@ static void note(char *to, size_t size, struct text t)
 }
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
-			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter)
+			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+			 struct why *why)
 {
 	const struct approval kept = {.id = TEXT("local-1"), .status = APPROVAL_PENDING};
 	struct world *w = the_world;
@@ -109,11 +111,12 @@ void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 	assert_false(is_own(&(struct approval) {.tool = TEXT("exec")}));
 }
 
-void __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			    void *arg)
+int __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
+			   void *arg, struct why *why)
 {
 	assert_int_equal(d->status, APPROVAL_SUPERSEDED);
 	note(the_world->withdrawn, sizeof(the_world->withdrawn), d->id);
+	return 0;
 }
 
 static void decide(struct world *w, enum approval_status status, const char *comment)

@@ -131,21 +131,18 @@ static struct done handle_request(struct call *c)
 	new.bond = BOND_PROCESS;
 	new.from = call_asker(c);
 	w->call = c;
-	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter);
+	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter, &c->why);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
 }
 
 static struct done handle_create(struct call *c)
 {
 	struct approval_new new;
-	int r = read_approval(c, &new);
+	int r = read_approval(c, &new)
+			?: approval_request(call_approvals(c), &new, on_told, c, &c->why);
 
-	if (r != 0)
-		return call_fail(c, r);
 	/* This takes a single commit, so there is nothing to cancel. */
-	(void)call_later(c, NULL, NULL);
-	approval_request(call_approvals(c), &new, on_told, c);
-	return call_settled(c);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 /* ---- looking ---- */
@@ -305,9 +302,8 @@ static struct done decide_then(struct call *c, int r)
 	l->decision.id = l->found->id;
 	l->decision.from = (struct approval_client) {
 		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
-	(void)call_later(c, NULL, NULL);
-	approval_decide(call_approvals(c), &l->decision, on_told, c);
-	return call_settled(c);
+	r = approval_decide(call_approvals(c), &l->decision, on_told, c, &c->why);
+	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
 }
 
 static struct done handle_decide(struct call *c)
