@@ -131,13 +131,11 @@ static void refused(struct batch *b, const char *what)
 	}
 }
 
-static int submit(struct batch *b, int (*run)(struct work *w, int lane),
-		  void (*finished)(struct work *w, int result), bool writes)
+static void submit(struct batch *b, int (*run)(struct work *w, int lane),
+		   void (*finished)(struct work *w, int result), bool writes)
 {
-	struct workers *workers = b->embedding->workers;
-
 	b->work = (struct work) {.run = run, .finished = finished};
-	return workers_submit(workers, &b->work, writes);
+	workers_start(b->embedding->workers, &b->work, writes);
 }
 
 /* Gets the batch of finished work; NULL if the service is stopping or the work failed. */
@@ -256,7 +254,6 @@ static int read_run(struct work *w, int lane)
 	struct batch *b = list_entry(w, struct batch, work);
 	struct embeddings_vectors v;
 
-	(void)lane;
 	return embeddings_read(&b->arena, b->answer, b->n, &v, &b->why) ?: make_vectors(b, &v);
 }
 
@@ -269,10 +266,11 @@ static void read_finished(struct work *w, int result)
 		return;
 	for (unsigned i = 0; i < b->n; i++)
 		b->embedding->n_passed_over += !b->usable[i];
-	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why)
-		    ?: submit(b, put_run, put_finished, true);
-	if (r != 0)
-		failed(b, r > 0 ? b->why.text : fault_words(r), 0);
+	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why);
+	if (r == 0)
+		submit(b, put_run, put_finished, true);
+	else
+		failed(b, b->why.text, 0);
 }
 
 /* ---- first: asking the model ---- */
@@ -280,16 +278,16 @@ static void read_finished(struct work *w, int result)
 static void on_answer(void *arg, const struct embeddings_answer *a)
 {
 	struct batch *b = arg;
-	int r;
 
 	b->ask = NULL;
 	switch (a->outcome) {
 	case EMBEDDINGS_OK:
 		b->answer.len = a->body.len;
 		b->answer.data = arena_copy(&b->arena, a->body.data, a->body.len);
-		r = b->answer.data ? submit(b, read_run, read_finished, false) : -ENOMEM;
-		if (r != 0)
-			failed(b, fault_words(r), 0);
+		if (b->answer.data)
+			submit(b, read_run, read_finished, false);
+		else
+			failed(b, fault_words(-ENOMEM), 0);
 		break;
 	case EMBEDDINGS_REFUSED:
 		refused(b, a->text);
@@ -384,7 +382,6 @@ static void find_finished(struct work *w, int result)
 static void find_next(struct embedding *e)
 {
 	struct batch *b = batch_new(e);
-	int r;
 
 	if (!b) {
 		embedding_pause(e, FIND_AGAIN_MS);
@@ -396,11 +393,7 @@ static void find_next(struct embedding *e)
 	b->after = e->after;
 	b->n = e->batch_max;
 	e->finding = true;
-	r = submit(b, find_run, find_finished, false);
-	if (r != 0) {
-		e->finding = false;
-		failed(b, fault_words(r), 0);
-	}
+	submit(b, find_run, find_finished, false);
 }
 
 /* Run one batch at a time while questions are waiting: somebody waits for these, and the model

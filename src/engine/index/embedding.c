@@ -200,17 +200,15 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 {
 	const struct embeddings_opts model = {
 		.url = opts->url, .model = opts->model, .key = opts->key};
-	int r;
 
 	e->name = strdup(opts->model);
 	e->url = strdup(opts->url);
-	r = e->name && e->url ? embeddings_new(e->loop, &model, &e->model, why) : -ENOMEM;
-	if (r == 0)
-		r = timer_new(e->loop, on_timer, e, &e->timer)
-			    ?:
-				timer_new(e->loop, on_patience, e, &e->patience) ?:
-				wake_new(e->loop, on_wake, e, &e->wake);
-	return r;
+	if (!e->name || !e->url)
+		return -ENOMEM;
+	return embeddings_new(e->loop, &model, &e->model, why) ?:
+		timer_new(e->loop, on_timer, e, &e->timer) ?:
+		timer_new(e->loop, on_patience, e, &e->patience) ?:
+		wake_new(e->loop, on_wake, e, &e->wake);
 }
 
 int embedding_start(const struct embedding_opts *opts, struct store *store,

@@ -7,22 +7,16 @@
 #include "base/cleanup.h"
 #include "engine/index/changes.h"
 #include "engine/index/file.h"
-#include "engine/index/keeping.h"
-#include "engine/index/wait.h"
 #include "search/file/image.h"
 
 _Static_assert((int)N_MEMORY_CATEGORIES <= (int)SEARCH_CATEGORIES_MAX,
 	       "the index keeps small numbers");
 
-static void memory_indexes_freep(struct memory_indexes **m)
-{
-	memory_indexes_free(*m);
-}
+CLEANUP_POINTER(memory_indexes, memory_indexes_free)
 
 int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_indexes **ret_indexes)
 {
 	CLEANUP(memory_indexes_freep) struct memory_indexes *m = NULL;
-	int r;
 
 	m = calloc(1, sizeof(*m) + (opts->n_readers + 1) * sizeof(m->scratches[0]));
 	if (!m)
@@ -31,7 +25,10 @@ int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_ind
 	list_init(&m->dead);
 	list_init(&m->changed);
 	pthread_mutex_init(&m->lock, NULL);
+	memory_builder_init(&m->builder, m);
+	m->keeping.indexes = m;
 	m->store = opts->store;
+	m->workers = opts->workers;
 	m->max_bytes = opts->max_bytes;
 	m->file_bytes = opts->file_bytes;
 	m->n_readers = opts->n_readers;
@@ -42,19 +39,16 @@ int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_ind
 		if (!m->scratches[i])
 			return -ENOMEM;
 	}
-	r = memory_builder_new(m, opts->workers, &m->builder)
-		    ?: index_keeping_new(m, opts->workers, &m->keeping);
-	if (r == 0)
-		*ret_indexes = TAKE(m);
-	return r;
+	*ret_indexes = TAKE(m);
+	return 0;
 }
 
 void memory_indexes_stop(struct memory_indexes *m)
 {
 	if (!m)
 		return;
-	memory_builder_stop(m->builder);
-	index_keeping_stop(m->keeping);
+	memory_builder_stop(&m->builder);
+	m->keeping.stopping = true;
 }
 
 struct search_scratch *memory_indexes_scratch(struct memory_indexes *m, int lane)
@@ -92,8 +86,7 @@ void memory_indexes_free(struct memory_indexes *m)
 		return;
 	for (unsigned i = 0; i <= m->n_readers; i++)
 		search_scratch_free(m->scratches[i]);
-	memory_builder_free(m->builder);
-	index_keeping_free(m->keeping);
+	index_keeping_done(&m->keeping);
 	free_all(&m->idle);
 	free_all(&m->dead);
 	table_done(&m->table);
@@ -263,7 +256,7 @@ enum {
 	OTHERS_PART = 16, /* so many cost as much as one of its own */
 };
 
-bool index_is_worth_keeping(size_t n, size_t n_changes)
+static bool is_worth_keeping(size_t n, size_t n_changes)
 {
 	return n >= KEEP_FROM && n_changes > CHANGES_MIN + n / CHANGES_PART;
 }
@@ -283,7 +276,7 @@ void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n
 	h->n_changes += n;
 	if (!m->folder || h->stale || !list_empty(&h->changed))
 		return;
-	if (index_is_worth_keeping(search_index_size(h->index), h->n_changes))
+	if (is_worth_keeping(search_index_size(h->index), h->n_changes))
 		list_append(&m->changed, &h->changed);
 }
 

@@ -42,7 +42,7 @@ void memory_indexes_stop(struct memory_indexes *m);
 /* Call it after the last work has finished. Accepts NULL. */
 void memory_indexes_free(struct memory_indexes *m);
 
-/* Now and then, on the loop: keeps indexes in files (keeping.h). The first call also removes files that nothing names. */
+/* Now and then, on the loop: keeps indexes in files (keeping.c). The first call also removes files that nothing names. */
 void memory_indexes_tick(struct memory_indexes *m);
 /* After the last work has finished: keeps what has changed, which may take some seconds. */
 void memory_indexes_finish(struct memory_indexes *m);

@@ -12,10 +12,10 @@
 #include "store/memory.h"
 #include "store/index/memory_vector.h"
 
-struct index_keeping;
 struct index_reading;
-struct memory_builder;
+struct index_writing;
 struct memory_change;
+struct search_copy;
 
 /* Where an index that is being built comes from. */
 enum build_source {
@@ -70,6 +70,50 @@ struct held_index {
 	bool tried; /* a slice was not enough */
 };
 
+/* What builds them for searches that wait (wait.c). Everything belongs to the loop, apart from what the slice under
+ * way works on. */
+struct memory_builder {
+	struct memory_indexes *indexes;
+	struct list waits;
+	unsigned n_waits;
+	struct list fresh;          /* builds that have had no slice yet */
+	struct list large;          /* those for which one was not enough: the first gets more */
+	struct held_index *current; /* whose slice is under way */
+	struct work slice;
+	bool done; /* that was its last */
+	bool large_was_last;
+	bool stopping;
+	struct work reap; /* frees what was dropped */
+	bool reaping;
+};
+
+/* The steps of keeping an index, in order (keeping.c); a look for files that nothing names begins with NAME. */
+enum index_step { LOCATE, COPY, WRITE, NAME, SWEEP, REAP };
+
+/* What keeps them in files. Everything belongs to the loop, or to the thread on which the work is. */
+struct index_keeping {
+	struct memory_indexes *indexes;
+	struct work work;
+	enum index_step step;
+	bool busy;
+	bool stopping;
+	bool swept;
+	uint64_t began_ms;
+	uint64_t rest_until_ms;
+
+	struct held_index *held; /* whose index is kept; NULL: none */
+	size_t n_changes;        /* that it had */
+	uint64_t kept_at;        /* what it will have */
+	unsigned n_tries;
+	struct store_kept kept;
+	struct search_copy *copy;
+	struct search_index *fresh; /* the copy */
+	struct index_writing *writing;
+	bool done;   /* the step need not be repeated */
+	bool wrote;  /* a file, which takes a while */
+	bool failed; /* there is no room for it, or no memory: try again much later */
+};
+
 enum { INDEXES_PURGED_MAX = 64 };
 
 /* What is purged in the writer's batch. */
@@ -81,8 +125,9 @@ struct index_purging {
 
 struct memory_indexes {
 	struct store *store;
-	struct memory_builder *builder;
-	struct index_keeping *keeping;
+	struct workers *workers;
+	struct memory_builder builder;
+	struct index_keeping keeping;
 
 	pthread_mutex_t lock;
 	struct table table;
@@ -153,11 +198,8 @@ void index_set_sizes(struct memory_indexes *m, struct held_index *h,
 /* It was changed n times, or made of n memories. Whoever changes it calls this. */
 void index_note_changes(struct memory_indexes *m, struct held_index *h, size_t n);
 
-/* Whether that many changes to n memories are worth writing a file. */
-bool index_is_worth_keeping(size_t n, size_t n_changes);
-
-/* The same at a stop, which takes the time for fewer; changes of others count a little, since they
- * must be passed over. */
+/* Whether its changes are worth writing a file at a stop, which takes the time for fewer; changes of others count a
+ * little, since they must be passed over. */
 bool index_is_worth_a_stop(const struct memory_indexes *m, const struct held_index *h);
 
 /* ---- applying changes; whoever calls them has the index to themselves ---- */
@@ -189,3 +231,18 @@ int build_slice(struct memory_indexes *m, struct held_index *h, struct connectio
 
 /* Forgets what was read; the next slice begins at the start. */
 void build_drop(struct memory_indexes *m, struct held_index *h);
+
+/* ---- wait.c, on the loop ---- */
+
+void memory_builder_init(struct memory_builder *b, struct memory_indexes *m);
+
+/* Refuses those who wait, and those to come. */
+void memory_builder_stop(struct memory_builder *b);
+
+/* ---- keeping.c ---- */
+
+/* Drops what it works on. */
+void index_keeping_done(struct index_keeping *k);
+
+/* On the loop: something may be worth keeping. */
+void index_keeping_wake(struct memory_indexes *m);

@@ -1,5 +1,19 @@
-#include "engine/index/keeping.h"
-
+/*
+ * Keeps large indexes in files (file.h), so that the first search after a start need not
+ * wait until they are built: those that were built from the store, and those that have changed a
+ * lot since. It is done beside everything else, one index at a time:
+ *
+ *	writer   up to where does the index follow the store?
+ *	reader   a copy, in steps: an index is held for a few milliseconds at a time
+ *	reader   the file, in steps
+ *	writer   the store names it in place of the last one
+ *	reader   files that the store does not name go
+ *
+ * Killed in between, the store names the last file, and the next start removes what is left over.
+ * Where a file cannot be written, there is none, and nothing else suffers.
+ *
+ * Purging is here, too: an index that has had a memory's words is built anew, and a file of it goes after the commit.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,48 +35,7 @@ enum {
 	FINISH_MS = 3000,
 };
 
-/* The steps of keeping an index, in order (keeping.h); a look for files that nothing names begins with NAME. */
-enum step { LOCATE, COPY, WRITE, NAME, SWEEP, REAP };
-
-/* Everything belongs to the loop, or to the thread on which the work is. */
-struct index_keeping {
-	struct memory_indexes *indexes;
-	struct workers *workers;
-	struct work work;
-	enum step step;
-	bool busy;
-	bool stopping;
-	bool swept;
-	uint64_t began_ms;
-	uint64_t rest_until_ms;
-
-	struct held_index *held; /* whose index is kept; NULL: none */
-	size_t n_changes;        /* that it had */
-	uint64_t kept_at;        /* what it will have */
-	unsigned n_tries;
-	struct store_kept kept;
-	struct search_copy *copy;
-	struct search_index *fresh; /* the copy */
-	struct index_writing *writing;
-	bool done;   /* the step need not be repeated */
-	bool wrote;  /* a file, which takes a while */
-	bool failed; /* there is no room for it, or no memory: try again much later */
-};
-
-int index_keeping_new(struct memory_indexes *m, struct workers *workers,
-		      struct index_keeping **ret_keeping)
-{
-	struct index_keeping *k = calloc(1, sizeof(*k));
-
-	if (!k)
-		return -ENOMEM;
-	k->indexes = m;
-	k->workers = workers;
-	*ret_keeping = k;
-	return 0;
-}
-
-static void drop_work(struct index_keeping *k)
+void index_keeping_done(struct index_keeping *k)
 {
 	search_copy_free(k->copy);
 	k->copy = NULL;
@@ -74,21 +47,11 @@ static void drop_work(struct index_keeping *k)
 	k->kept.name = (struct text) {0};
 }
 
-void index_keeping_free(struct index_keeping *k)
-{
-	if (!k)
-		return;
-	drop_work(k);
-	free(k);
-}
-
 /* ---- last: the memory of a large index is freed beside the loop ---- */
 
 static int reap(struct index_keeping *k, struct connection *c, int lane)
 {
-	(void)c;
-	(void)lane;
-	drop_work(k);
+	index_keeping_done(k);
 	return 0;
 }
 
@@ -113,17 +76,11 @@ static int sweep(struct index_keeping *k, struct connection *c, int lane)
 	struct tokens tokens = {calloc(FILES_MAX, sizeof(*tokens.at)), 0};
 	int r = tokens.at ? store_kept_each(c, note_token, &tokens) : -ENOMEM;
 
-	(void)lane;
 	if (r == 0)
 		index_files_sweep(k->indexes->folder,
 				  (const char(*)[STORE_TOKEN_LEN + 1]) tokens.at, tokens.n);
 	free(tokens.at);
 	return r;
-}
-
-int index_keeping_sweep(struct index_keeping *k)
-{
-	return k->indexes->folder ? sweep(k, store_writer(k->indexes->store), -1) : 0;
 }
 
 /* ---- before that: the store names the file ---- */
@@ -177,7 +134,6 @@ static int name(struct index_keeping *k, struct connection *c, int lane)
 {
 	int r;
 
-	(void)lane;
 	/* What was purged meanwhile, or in this batch, is in the file. */
 	if (k->writing && (is_stale(k) || k->indexes->scrub || k->indexes->purging.any))
 		return -ESTALE;
@@ -207,7 +163,6 @@ static int write_some(struct index_keeping *k, struct connection *c, int lane)
 {
 	int r = 0;
 
-	(void)c;
 	if (!k->writing) {
 		k->fresh = search_copy_take(k->copy);
 		k->copy = NULL;
@@ -222,8 +177,6 @@ static int copy_some(struct index_keeping *k, struct connection *c, int lane)
 {
 	int r;
 
-	(void)c;
-	(void)lane;
 	k->done = false;
 	if (!k->copy)
 		k->copy = search_copy_new();
@@ -249,7 +202,6 @@ static int copy_some(struct index_keeping *k, struct connection *c, int lane)
  */
 static int locate(struct index_keeping *k, struct connection *c, int lane)
 {
-	(void)lane;
 	return store_memory_position(c, &k->kept.position);
 }
 
@@ -274,11 +226,11 @@ static int step_run(struct work *work, int lane)
 	return steps[k->step].run(k, store_lane(k->indexes->store, lane), lane);
 }
 
-static int start(struct index_keeping *k, enum step step)
+static void start(struct index_keeping *k, enum index_step step)
 {
 	k->step = step;
 	k->work = (struct work) {.run = step_run, .finished = step_finished};
-	return workers_submit(k->workers, &k->work, steps[step].writes);
+	workers_start(k->indexes->workers, &k->work, steps[step].writes);
 }
 
 static void release(struct index_keeping *k, bool kept)
@@ -298,10 +250,7 @@ static void release(struct index_keeping *k, bool kept)
 static void over(struct index_keeping *k, bool kept)
 {
 	release(k, kept);
-	if (start(k, REAP) == 0)
-		return;
-	drop_work(k);
-	k->busy = false;
+	start(k, REAP);
 }
 
 static void failed(struct index_keeping *k, int r)
@@ -316,12 +265,12 @@ static void failed(struct index_keeping *k, int r)
 }
 
 /* Unless we are to stop. */
-static void go_on(struct index_keeping *k, enum step step)
+static void go_on(struct index_keeping *k, enum index_step step)
 {
-	int r = k->stopping ? -ECANCELED : start(k, step);
-
-	if (r != 0)
-		failed(k, r);
+	if (k->stopping)
+		failed(k, -ECANCELED);
+	else
+		start(k, step);
 }
 
 static void rest(struct index_keeping *k)
@@ -412,14 +361,14 @@ static void next(struct index_keeping *k)
 		go_on(k, LOCATE);
 }
 
-void index_keeping_wake(struct index_keeping *k)
+void index_keeping_wake(struct memory_indexes *m)
 {
-	next(k);
+	next(&m->keeping);
 }
 
 void memory_indexes_tick(struct memory_indexes *m)
 {
-	struct index_keeping *k = m->keeping;
+	struct index_keeping *k = &m->keeping;
 
 	if (k->busy || k->stopping || !k->indexes->folder)
 		return;
@@ -431,11 +380,6 @@ void memory_indexes_tick(struct memory_indexes *m)
 	k->kept.kind = "none";
 	k->began_ms = clock_steady_ms();
 	go_on(k, NAME);
-}
-
-void index_keeping_stop(struct index_keeping *k)
-{
-	k->stopping = true;
 }
 
 /* ---- at the end ---- */
@@ -464,7 +408,7 @@ static int keep_now(struct index_keeping *k, const struct held_index *h, uint64_
 
 void memory_indexes_finish(struct memory_indexes *m)
 {
-	struct index_keeping *k = m->keeping;
+	struct index_keeping *k = &m->keeping;
 	uint64_t end_ms = clock_steady_ms() + FINISH_MS;
 	bool any = false;
 	int r = 0;
@@ -476,13 +420,62 @@ void memory_indexes_finish(struct memory_indexes *m)
 
 		if (r != 0 || h->stale || !h->built || !index_is_worth_a_stop(k->indexes, h))
 			continue;
-		drop_work(k);
+		index_keeping_done(k);
 		r = keep_now(k, h, end_ms);
 		any = true;
 	}
-	drop_work(k);
+	index_keeping_done(k);
 	if (r != 0)
 		log_info("could not save index", "error=%s", fault_words(r));
 	if (any)
 		(void)sweep(k, store_writer(k->indexes->store), -1);
+}
+
+/* ---- purging ---- */
+
+int memory_indexes_purge(struct memory_indexes *m, const struct memory *gone)
+{
+	const struct scope_name scope = index_scope_of(gone);
+	char tokens[2][STORE_TOKEN_LEN + 1];
+	unsigned n = 0;
+	int r;
+
+	m->purging.any = true;
+	r = store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind), scope.name,
+				  tokens, &n);
+	for (unsigned i = 0; r == 0 && i < n && !m->purging.all; i++) {
+		if (m->purging.n < INDEXES_PURGED_MAX)
+			memcpy(m->purged[m->purging.n++], tokens[i], sizeof(tokens[i]));
+		else
+			m->purging.all = true;
+	}
+	return r;
+}
+
+void memory_indexes_mark(struct memory_indexes *m)
+{
+	m->purging_mark = m->purging;
+}
+
+void memory_indexes_undo(struct memory_indexes *m)
+{
+	m->purging = m->purging_mark;
+}
+
+void memory_indexes_dropped(struct memory_indexes *m)
+{
+	m->purging = m->purging_mark = (struct index_purging) {0};
+}
+
+/* What fails here is tried again after the next commit: housekeeping makes one every minute. */
+void memory_indexes_clean_up(struct memory_indexes *m)
+{
+	for (unsigned i = 0; m->folder && i < m->purging.n; i++)
+		index_file_remove(m->folder, m->purged[i]);
+	m->sweep = m->sweep || m->purging.all;
+	m->scrub = m->scrub || m->purging.any;
+	if (m->sweep)
+		m->sweep = m->folder && sweep(&m->keeping, store_writer(m->store), -1) != 0;
+	if (m->scrub)
+		m->scrub = !store_scrub(m->store);
 }

@@ -5,25 +5,7 @@
 
 #include "base/why.h"
 #include "engine/index/inner.h"
-#include "engine/index/keeping.h"
 #include "store/store.h"
-
-/* Everything belongs to the loop, apart from what the slice under way works on. */
-struct memory_builder {
-	struct memory_indexes *indexes;
-	struct workers *workers;
-	struct list waits;
-	unsigned n_waits;
-	struct list fresh;          /* builds that have had no slice yet */
-	struct list large;          /* those for which one was not enough: the first gets more */
-	struct held_index *current; /* whose slice is under way */
-	struct work slice;
-	bool done; /* that was its last */
-	bool large_was_last;
-	bool stopping;
-	struct work reap; /* frees what was dropped */
-	bool reaping;
-};
 
 /* ---- on a reader's thread ---- */
 
@@ -66,7 +48,6 @@ static int reap_run(struct work *work, int lane)
 {
 	struct memory_builder *b = list_entry(work, struct memory_builder, reap);
 
-	(void)lane;
 	indexes_lock(b->indexes);
 	indexes_unlock(b->indexes);
 	return 0;
@@ -76,7 +57,6 @@ static int reap_run(struct work *work, int lane)
 
 static void reap_finished(struct work *work, int result)
 {
-	(void)result;
 	list_entry(work, struct memory_builder, reap)->reaping = false;
 }
 
@@ -91,7 +71,7 @@ static void unref(struct memory_builder *b, struct held_index *h)
 		return;
 	b->reaping = true;
 	b->reap = (struct work) {.run = reap_run, .finished = reap_finished};
-	workers_start(b->workers, &b->reap, false);
+	workers_start(b->indexes->workers, &b->reap, false);
 }
 
 static void start_build(struct memory_builder *b, struct held_index *h)
@@ -132,17 +112,12 @@ static void drop_claims(struct memory_wait *w)
 
 static void resume(struct memory_wait *w, int result)
 {
-	struct workers *workers = w->builder->workers;
-	int r;
-
 	list_remove(&w->link);
 	w->builder->n_waits--;
 	w->result = result;
 	if (result != 0)
 		drop_claims(w);
-	r = workers_submit(workers, w->work, false);
-	if (r != 0)
-		work_back(w->work, r);
+	workers_start(w->builder->indexes->workers, w->work, false);
 }
 
 static void fail_all(struct held_index *h, int result)
@@ -215,7 +190,7 @@ static void slice_over(struct memory_builder *b, int r)
 	b->current = NULL;
 	if (list_empty(&h->claims))
 		end_build(b, h);
-	index_keeping_wake(b->indexes->keeping);
+	index_keeping_wake(b->indexes);
 }
 
 /* Takes turns, so that users with few memories do not wait for those with many. */
@@ -236,15 +211,14 @@ static void slice_finished(struct work *work, int result);
 
 static void next_slice(struct memory_builder *b)
 {
-	while (!b->current && (b->current = next_build(b))) {
-		int r;
-
-		b->done = false;
-		b->slice = (struct work) {.run = slice_run, .finished = slice_finished};
-		r = workers_submit(b->workers, &b->slice, false);
-		if (r != 0)
-			slice_over(b, r);
-	}
+	if (b->current)
+		return;
+	b->current = next_build(b);
+	if (!b->current)
+		return;
+	b->done = false;
+	b->slice = (struct work) {.run = slice_run, .finished = slice_finished};
+	workers_start(b->indexes->workers, &b->slice, false);
 }
 
 static void slice_finished(struct work *work, int result)
@@ -344,7 +318,7 @@ static void wait_end(struct work_wait *as)
 void index_wait_init(struct memory_wait *w, struct memory_indexes *m)
 {
 	w->as = (struct work_wait) {.begin = wait_begin, .cancel = wait_cancel, .end = wait_end};
-	w->builder = m ? m->builder : NULL;
+	w->builder = m ? &m->builder : NULL;
 	w->work = NULL;
 	w->n_claims = w->n_missing = 0;
 	w->cancelled = false;
@@ -354,34 +328,19 @@ void index_wait_init(struct memory_wait *w, struct memory_indexes *m)
 
 /* ---- start and end ---- */
 
-int memory_builder_new(struct memory_indexes *m, struct workers *workers,
-		       struct memory_builder **ret_builder)
+void memory_builder_init(struct memory_builder *b, struct memory_indexes *m)
 {
-	struct memory_builder *b = calloc(1, sizeof(*b));
-
-	if (!b)
-		return -ENOMEM;
 	b->indexes = m;
-	b->workers = workers;
 	list_init(&b->waits);
 	list_init(&b->fresh);
 	list_init(&b->large);
-	*ret_builder = b;
-	return 0;
 }
 
 void memory_builder_stop(struct memory_builder *b)
 {
 	struct list *first;
 
-	if (!b)
-		return;
 	b->stopping = true;
 	while ((first = list_first(&b->waits)))
 		resume(list_entry(first, struct memory_wait, link), REFUSE_STOPPING);
-}
-
-void memory_builder_free(struct memory_builder *b)
-{
-	free(b);
 }

@@ -59,14 +59,3 @@ int index_wait_check(const struct memory_wait *w, struct why *why);
 /* Returns WORK_WAITS. */
 int index_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,
 		   const struct store_model *model);
-
-/* ---- for indexes.c, on the loop ---- */
-
-int memory_builder_new(struct memory_indexes *m, struct workers *workers,
-		       struct memory_builder **ret_builder);
-
-/* Refuses those who wait, and those to come. Accepts NULL. */
-void memory_builder_stop(struct memory_builder *b);
-
-/* Call it after the last work has finished. Accepts NULL. */
-void memory_builder_free(struct memory_builder *b);

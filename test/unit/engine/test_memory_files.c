@@ -7,7 +7,6 @@
 
 #include "engine/index/inner.h"
 #include "engine/memory/inner.h"
-#include "engine/index/keeping.h"
 #include "store/store.h"
 
 enum { N = 5000, BYTES = 64 << 20, HITS = 200 };
