@@ -60,6 +60,24 @@ int refuse_field(struct why *why, const char *field, const char *format, ...)
 	return REFUSE_PARAMS;
 }
 
+int text_check(struct text t, const char *field, size_t max, struct why *why)
+{
+	if (t.len > max)
+		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	if (t.len > 0 && memchr(t.data, '\0', t.len))
+		return refuse_field(why, field, "%s has a NUL byte", field);
+	return 0;
+}
+
+int texts_check(const struct text_limit *texts, size_t n, struct why *why)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < n; i++)
+		r = text_check(texts[i].text, texts[i].field, texts[i].max, why);
+	return r;
+}
+
 static const struct why no_memory = {.code = REFUSE_INTERNAL, .text = "out of memory"};
 
 const struct why *why_keep(const struct why *why)

@@ -59,6 +59,17 @@ void why_free(const struct why *why);
 int refuse_field(struct why *why, const char *field, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Refuses a text that has a NUL byte, or more than `max` bytes. */
+int text_check(struct text t, const char *field, size_t max, struct why *why);
+
+struct text_limit {
+	struct text text;
+	const char *field;
+	size_t max;
+};
+
+int texts_check(const struct text_limit *texts, size_t n, struct why *why);
+
 /* What a fault (-errno) is called where a person reads it: in an answer, a log line, koine status. */
 
 struct fault_name {

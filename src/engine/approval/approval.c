@@ -1,4 +1,4 @@
-/* Approvals: how they start and stop, and which texts they accept. */
+/* Approvals: how they start and stop. */
 #include "engine/approval/approval.h"
 
 #include <errno.h>
@@ -11,26 +11,6 @@
 #include "engine/event/event.h"
 
 enum { PENDING_MAX = 1000 };
-
-int approval_check_text(struct text t, const char *field, size_t max, struct why *why)
-{
-	if (t.len > max)
-		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
-	if (t.data && memchr(t.data, '\0', t.len))
-		return refuse_field(why, field, "%s has a NUL byte", field);
-	return 0;
-}
-
-int approval_check_texts(const struct named_text *texts, unsigned n, struct why *why)
-{
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = approval_check_text(texts[i].text, texts[i].field, texts[i].max, why);
-	return r;
-}
-
-/* ---- start and stop ---- */
 
 static int set_up(struct approvals *a, const struct approvals_opts *opts)
 {

@@ -46,7 +46,8 @@ struct approval_ask {
 
 static int check_names(const struct approval_new *in, struct why *why)
 {
-	const struct named_text names[] = {
+	const struct text_limit names[] = {
+		{in->id, "id", APPROVAL_ID_MAX},
 		{in->session, "session_id", APPROVAL_NAME_MAX},
 		{in->run, "run_id", APPROVAL_NAME_MAX},
 		{in->agent, "agent", APPROVAL_NAME_MAX},
@@ -54,13 +55,10 @@ static int check_names(const struct approval_new *in, struct why *why)
 		{in->tool_use_id, "tool_use_id", APPROVAL_NAME_MAX},
 		{in->tool, "tool", APPROVAL_TOOL_MAX},
 	};
-	int r = approval_check_text(in->id, "id", APPROVAL_ID_MAX, why);
 
-	if (r != 0)
-		return r;
 	if (in->id.data && in->id.len == 0)
 		return refuse_field(why, "id", "id is empty");
-	return approval_check_texts(names, sizeof(names) / sizeof(names[0]), why);
+	return texts_check(names, sizeof(names) / sizeof(names[0]), why);
 }
 
 /* Even a small input can take much memory from everybody who reads it. */

@@ -54,16 +54,16 @@ static int check_grant(const struct approval_decision *d, struct why *why)
 
 static int check_decision(const struct approval_decision *d, struct why *why)
 {
-	const struct named_text texts[] = {
+	const struct text_limit texts[] = {
 		{d->id, "id", APPROVAL_ID_MAX},
 		{d->comment, "comment", APPROVAL_COMMENT_MAX},
 		{d->by, "by", APPROVAL_NAME_MAX},
 	};
-	int r = approval_check_texts(texts, 1, why);
+	int r;
 
-	if (r == 0 && d->id.len == 0)
+	if (d->id.len == 0)
 		return refuse_field(why, "id", "id is empty");
-	r = r ?: approval_check_texts(texts + 1, 2, why);
+	r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), why);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
 		r = refuse_field(why, "decision",
 				 "invalid decision '%s': expected approved, denied or responded",

@@ -110,7 +110,7 @@ static int submit(struct approvals *a, const struct grant *row, bool removes,
 
 static int check_grant(const struct grant *row, struct why *why)
 {
-	const struct named_text texts[] = {
+	const struct text_limit texts[] = {
 		{row->id, "id", APPROVAL_ID_MAX},
 		{row->session, "session_id", APPROVAL_NAME_MAX},
 		{row->agent, "agent", APPROVAL_NAME_MAX},
@@ -118,7 +118,7 @@ static int check_grant(const struct grant *row, struct why *why)
 		{row->pattern, "pattern", APPROVAL_PATTERN_MAX},
 		{row->comment, "comment", APPROVAL_COMMENT_MAX},
 	};
-	int r = approval_check_texts(texts, sizeof(texts) / sizeof(texts[0]), why);
+	int r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), why);
 
 	if (r != 0)
 		return r;
@@ -151,6 +151,6 @@ int grant_add(struct approvals *a, const struct grant *in, const struct approval
 int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		 approval_fn fn, void *arg, struct why *why)
 {
-	return approval_check_text(id, "id", APPROVAL_ID_MAX, why)
+	return text_check(id, "id", APPROVAL_ID_MAX, why)
 		       ?: submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
 }

@@ -221,14 +221,3 @@ int approval_tell_resolved(struct events *events, const struct approval *row);
 
 /* In the form for callbacks; if there is no memory for its input, the input is {}. */
 struct approval approval_of(struct arena *a, const struct approval *row);
-
-/* ---- approval.c ---- */
-
-int approval_check_text(struct text t, const char *field, size_t max, struct why *why);
-
-struct named_text {
-	struct text text;
-	const char *field;
-	size_t max; /* bytes */
-};
-int approval_check_texts(const struct named_text *texts, unsigned n, struct why *why);

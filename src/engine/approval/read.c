@@ -149,7 +149,7 @@ int approval_get(struct approvals *approvals, int lane, struct arena *a, struct 
 	struct connection *db = store_lane(approvals->opts.store, lane);
 	struct text whole = id;
 	bool found = false;
-	int r = approval_check_text(id, "id", APPROVAL_ID_MAX, why);
+	int r = text_check(id, "id", APPROVAL_ID_MAX, why);
 
 	if (r == 0 && short_id && id.len > 0)
 		r = find_short(db, a, id, &whole, why);

@@ -341,8 +341,7 @@ static uint64_t hash_owner(const struct memory *m)
 
 static bool asks(struct text t)
 {
-	while (t.len > 0 && isspace((unsigned char)t.data[t.len - 1]))
-		t.len--;
+	t = text_trim(t, TEXT_SPACE);
 	return t.len > 0 && t.data[t.len - 1] == '?';
 }
 

@@ -191,15 +191,6 @@ static int ask_or_free(struct process_ask *a, int r, const struct process *p,
 
 /* ---- asking to start a process ---- */
 
-static int check_text(struct text t, const char *field, size_t max, struct why *why)
-{
-	if (t.len > max)
-		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
-	if (t.len > 0 && memchr(t.data, '\0', t.len))
-		return refuse_field(why, field, "%s has a NUL byte", field);
-	return 0;
-}
-
 static int check_env(const struct process_new *in, struct why *why)
 {
 	size_t total = 0;
@@ -208,7 +199,7 @@ static int check_env(const struct process_new *in, struct why *why)
 		return refuse_field(why, "env", "env has more than %d variables", PROCESS_ENV_MAX);
 	for (unsigned i = 0; i < in->n_env; i++) {
 		const char *is = memchr(in->env[i].data, '=', in->env[i].len);
-		int r = check_text(in->env[i], "env", PROCESS_ENV_BYTES_MAX, why);
+		int r = text_check(in->env[i], "env", PROCESS_ENV_BYTES_MAX, why);
 
 		if (r != 0)
 			return r;
@@ -228,8 +219,8 @@ static int check_start(const struct process_new *in, struct why *why)
 
 	if (in->command.len == 0)
 		return refuse_field(why, "command", "command is required");
-	r = check_text(in->command, "command", PROCESS_COMMAND_MAX, why)
-		    ?: check_text(in->workdir, "workdir", 4096, why);
+	r = text_check(in->command, "command", PROCESS_COMMAND_MAX, why)
+		    ?: text_check(in->workdir, "workdir", 4096, why);
 	return r ?: check_env(in, why);
 }
 

@@ -23,15 +23,6 @@ enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */
 
 /* ---- checking ---- */
 
-static int check_text(struct text t, const char *field, size_t max, struct why *why)
-{
-	if (t.len > max)
-		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
-	if (t.data && memchr(t.data, '\0', t.len))
-		return refuse_field(why, field, "%s must not contain NUL", field);
-	return 0;
-}
-
 static int check_list(struct texts list, const char *field, struct why *why)
 {
 	int r = 0;
@@ -40,7 +31,7 @@ static int check_list(struct texts list, const char *field, struct why *why)
 		return refuse_field(why, field, "%s has more than %d entries", field,
 				    SESSION_TOOLS_MAX);
 	for (unsigned i = 0; r == 0 && i < list.n; i++)
-		r = check_text(list.items[i], field, SESSION_TITLE_MAX, why);
+		r = text_check(list.items[i], field, SESSION_TITLE_MAX, why);
 	return r;
 }
 
@@ -79,11 +70,7 @@ static int check_folders(struct texts folders, struct why *why)
 
 int session_check_new(const struct session_new *in, struct why *why)
 {
-	const struct {
-		struct text text;
-		const char *name;
-		size_t max;
-	} texts[] = {
+	const struct text_limit texts[] = {
 		{in->query, "query", SESSION_QUERY_MAX},
 		{in->title, "title", SESSION_TITLE_MAX},
 		{in->model, "model", SESSION_TITLE_MAX},
@@ -94,17 +81,14 @@ int session_check_new(const struct session_new *in, struct why *why)
 		{in->custom_instructions, "custom_instructions", PROMPT_MAX},
 		{in->agent, "agent", AGENT_NAME_MAX - 1},
 	};
-	int r = 0;
 
 	if (in->query.len == 0)
 		return refuse_field(why, "query", "query is required");
-	for (unsigned i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
-		r = check_text(texts[i].text, texts[i].name, texts[i].max, why);
-	if (r == 0)
-		r = check_list(in->allowed_tools, "allowed_tools", why) ?:
-			check_list(in->disallowed_tools, "disallowed_tools", why) ?:
-			check_folders(in->additional_directories, why);
-	return r == 0 ? check_prompts(in, why) : r;
+	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), why) ?:
+		check_list(in->allowed_tools, "allowed_tools", why) ?:
+		check_list(in->disallowed_tools, "disallowed_tools", why) ?:
+		check_folders(in->additional_directories, why) ?:
+		check_prompts(in, why);
 }
 
 struct text sessions_program(const struct sessions *s, bool *ret_found)

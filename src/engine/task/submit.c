@@ -41,15 +41,6 @@ struct submit {
 	task_submitted_fn fn;
 };
 
-static int check_text(struct text t, const char *field, size_t max, struct why *why)
-{
-	if (t.len > max)
-		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
-	if (t.data && memchr(t.data, '\0', t.len))
-		return refuse_field(why, field, "%s has a NUL byte", field);
-	return 0;
-}
-
 static int check_env(const struct task_new *in, struct why *why)
 {
 	if (in->n_env > TASK_ENV_MAX)
@@ -124,7 +115,7 @@ static int check_folder(struct text cwd, struct why *why)
 /* It stands in a line of a list, and is typed again: no control character. */
 static int check_label(struct text label, struct why *why)
 {
-	int r = check_text(label, "label", TASK_LABEL_MAX, why);
+	int r = text_check(label, "label", TASK_LABEL_MAX, why);
 
 	if (r != 0 || !label.data)
 		return r;
@@ -164,27 +155,18 @@ static void choose_host(const struct tasks *t, struct task *row)
 
 static int check_texts(const struct task_new *in, struct why *why)
 {
-	const struct {
-		const char *field;
-		struct text text;
-		size_t max;
-	} texts[] = {
-		{"prompt", in->task.prompt, TASK_PROMPT_MAX},
-		{"agent", in->task.agent, TASK_NAME_MAX},
-		{"group", in->task.group, TASK_NAME_MAX},
-		{"cwd", in->task.cwd, PATH_MAX - 1},
+	const struct text_limit texts[] = {
+		{in->task.prompt, "prompt", TASK_PROMPT_MAX},
+		{in->task.agent, "agent", TASK_NAME_MAX},
+		{in->task.group, "group", TASK_NAME_MAX},
+		{in->task.cwd, "cwd", PATH_MAX - 1},
 	};
 
 	if (in->task.prompt.len == 0 && !in->task.command.value)
 		return refuse_field(why, "prompt", "prompt is empty");
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		int r = check_text(texts[i].text, texts[i].field, texts[i].max, why);
-
-		if (r != 0)
-			return r;
-	}
-	return check_label(in->task.label, why)
-		       ?: (in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
+	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), why) ?:
+		check_label(in->task.label, why) ?:
+		(in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
 }
 
 static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
