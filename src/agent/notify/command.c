@@ -143,35 +143,25 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 	return r > 0 ? -EACCES : r;
 }
 
-static void command_free(struct notifier *n)
+static int open_command(struct notifier *n, const struct notifier_opts *o, struct why *why)
+{
+	struct command *c = of(n);
+
+	c->env = o->env;
+	c->command = strdup(o->command);
+	return c->command ? timer_new(n->loop, on_late, c, &c->late) : -ENOMEM;
+}
+
+static void close_command(struct notifier *n)
 {
 	struct command *c = of(n);
 
 	child_free(c->child);
 	timer_free(c->late);
-	notifier_done(n);
 	free(c->command);
-	free(c);
 }
 
-static const struct notifier_ops ops = {.send = send_notice, .free = command_free};
-
-int command_notifier_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-			 struct why *why)
-{
-	struct command *c = calloc(1, sizeof(*c));
-	int r;
-
-	if (!c)
-		return -ENOMEM;
-	c->env = o->env;
-	c->command = strdup(o->command);
-	r = c->command ? notifier_init(&c->base, &ops, l, o) : -ENOMEM;
-	if (r == 0)
-		r = timer_new(l, on_late, c, &c->late);
-	if (r == 0)
-		*ret = &c->base;
-	else
-		command_free(&c->base);
-	return r;
-}
+const struct notifier_ops command_notifier = {.size = sizeof(struct command),
+					      .open = open_command,
+					      .close = close_command,
+					      .send = send_notice};

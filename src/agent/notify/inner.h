@@ -18,13 +18,20 @@ enum {
 };
 
 struct notifier_ops {
+	size_t size; /* of the kind's own struct, all zero at first */
+	/* Of the common part, only the loop is set by then. */
+	int (*open)(struct notifier *n, const struct notifier_opts *o, struct why *why);
+	/* Also if it could not be opened. NULL: there is nothing to do. */
+	void (*close)(struct notifier *n);
 	int (*send)(struct notifier *n, const struct notice *notice);
 	void (*acknowledge)(struct notifier *n, const char *press, const char *words); /* or NULL */
 	void (*start)(struct notifier *n);                                             /* or NULL */
-	void (*free)(struct notifier *n);
 	bool asks;
 	bool replaces;
 };
+
+extern const struct notifier_ops ntfy_notifier, telegram_notifier, webhook_notifier,
+	command_notifier;
 
 /* The first member of each kind's own struct. */
 struct notifier {
@@ -42,19 +49,6 @@ struct notifier {
 	unsigned again_ms;   /* how long it waits next; 0: reading works */
 	bool trouble;        /* was told */
 };
-
-/* Fills the common part; the caller frees it with notifier_done in any case. */
-int notifier_init(struct notifier *n, const struct notifier_ops *ops, struct loop *l,
-		  const struct notifier_opts *opts);
-void notifier_done(struct notifier *n);
-
-int ntfy_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret, struct why *why);
-int telegram_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-		 struct why *why);
-int webhook_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-		struct why *why);
-int command_notifier_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-			 struct why *why);
 
 /* Posts JSON, or what `headers` say; on_done as for a fetch. */
 int notifier_post(struct notifier *n, const char *url, const char *const *headers,

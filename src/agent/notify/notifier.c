@@ -21,26 +21,56 @@ static void on_again(void *arg)
 	n->ops->start(n);
 }
 
-int notifier_init(struct notifier *n, const struct notifier_ops *ops, struct loop *l,
-		  const struct notifier_opts *opts)
+static int init(struct notifier *n, const struct notifier_opts *opts)
 {
 	const struct http_client_opts http = {.connections = 4};
 	const char *url = opts->url ? opts->url : "";
 	size_t len = strlen(url);
 
-	n->ops = ops;
-	n->loop = l;
 	n->name = strdup(opts->name);
 	/* A slash at the end is what people put after a folder. */
 	n->url = strndup(url, len > 0 && url[len - 1] == '/' ? len - 1 : len);
 	n->key = strdup(opts->key ? opts->key : "");
 	if (!n->name || !n->url || !n->key)
 		return -ENOMEM;
-	return http_client_new(l, &http, &n->http) ?: timer_new(l, on_again, n, &n->again);
+	return http_client_new(n->loop, &http, &n->http)
+		       ?: timer_new(n->loop, on_again, n, &n->again);
 }
 
-void notifier_done(struct notifier *n)
+int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifier **ret_notifier,
+		 struct why *why)
 {
+	static const struct notifier_ops *const kinds[N_NOTIFIER_KINDS] = {
+		[NOTIFIER_NTFY] = &ntfy_notifier,
+		[NOTIFIER_TELEGRAM] = &telegram_notifier,
+		[NOTIFIER_WEBHOOK] = &webhook_notifier,
+		[NOTIFIER_COMMAND] = &command_notifier,
+	};
+	struct notifier *n;
+	int r;
+
+	/* It stands in a header or in a path. */
+	if (opts->key && !endpoint_key_fits(opts->key))
+		return refuse_field(why, "key", "the key contains a space or control character");
+	n = calloc(1, kinds[opts->kind]->size);
+	if (!n)
+		return -ENOMEM;
+	n->ops = kinds[opts->kind];
+	n->loop = l;
+	r = n->ops->open(n, opts, why) ?: init(n, opts);
+	if (r == 0)
+		*ret_notifier = n;
+	else
+		notifier_free(n);
+	return r;
+}
+
+void notifier_free(struct notifier *n)
+{
+	if (!n)
+		return;
+	if (n->ops->close)
+		n->ops->close(n);
 	http_fetch_cancel(n->sending);
 	http_fetch_cancel(n->reading);
 	http_client_free(n->http);
@@ -50,29 +80,7 @@ void notifier_done(struct notifier *n)
 	free(n->key);
 	free(n->url);
 	free(n->name);
-}
-
-int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifier **ret_notifier,
-		 struct why *why)
-{
-	static int (*const makers[N_NOTIFIER_KINDS])(struct loop *, const struct notifier_opts *,
-						     struct notifier **, struct why *) = {
-		[NOTIFIER_NTFY] = ntfy_new,
-		[NOTIFIER_TELEGRAM] = telegram_new,
-		[NOTIFIER_WEBHOOK] = webhook_new,
-		[NOTIFIER_COMMAND] = command_notifier_new,
-	};
-
-	/* It stands in a header or in a path. */
-	if (opts->key && !endpoint_key_fits(opts->key))
-		return refuse_field(why, "key", "the key contains a space or control character");
-	return makers[opts->kind](l, opts, ret_notifier, why);
-}
-
-void notifier_free(struct notifier *n)
-{
-	if (n)
-		n->ops->free(n);
+	free(n);
 }
 
 void notifier_start(struct notifier *n, const struct notifier_events *events, void *arg)

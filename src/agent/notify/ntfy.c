@@ -216,19 +216,6 @@ static void start(struct notifier *n)
 
 /* ---- life ---- */
 
-static void ntfy_free(struct notifier *n)
-{
-	struct ntfy *f = of(n);
-
-	notifier_done(n);
-	explicit_bzero(f->authorization, sizeof(f->authorization));
-	buf_done(&f->line);
-	free(f);
-}
-
-static const struct notifier_ops ops = {
-	.send = send_notice, .start = start, .free = ntfy_free, .asks = true, .replaces = true};
-
 static int take_topic(const char *topic, const char *field, char out[TOPIC_MAX + 1],
 		      struct why *why)
 {
@@ -253,25 +240,31 @@ static int take_topics(struct ntfy *f, const struct notifier_opts *o, struct why
 	return r;
 }
 
-int ntfy_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret, struct why *why)
+static int open_ntfy(struct notifier *n, const struct notifier_opts *o, struct why *why)
 {
-	struct ntfy *f = calloc(1, sizeof(*f));
-	int r;
+	struct ntfy *f = of(n);
 
-	if (!f)
-		return -ENOMEM;
 	buf_init(&f->line, LINE_MAX_BYTES);
-	r = notifier_init(&f->base, &ops, l, o) ?: uuid4(f->own);
-	if (r == 0)
-		r = take_topics(f, o, why);
-	if (r == 0 && o->key && o->key[0])
+	if (o->key && o->key[0])
 		snprintf(f->authorization, sizeof(f->authorization), "Authorization: Bearer %s",
 			 o->key);
 	/* What was said before we came is nobody's answer to us. */
 	snprintf(f->since, sizeof(f->since), "%lld", (long long)(clock_utc_ms() / 1000));
-	if (r == 0)
-		*ret = &f->base;
-	else
-		ntfy_free(&f->base);
-	return r;
+	return uuid4(f->own) ?: take_topics(f, o, why);
 }
+
+static void close_ntfy(struct notifier *n)
+{
+	struct ntfy *f = of(n);
+
+	explicit_bzero(f->authorization, sizeof(f->authorization));
+	buf_done(&f->line);
+}
+
+const struct notifier_ops ntfy_notifier = {.size = sizeof(struct ntfy),
+					   .open = open_ntfy,
+					   .close = close_ntfy,
+					   .send = send_notice,
+					   .start = start,
+					   .asks = true,
+					   .replaces = true};

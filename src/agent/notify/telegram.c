@@ -395,7 +395,19 @@ static void start(struct notifier *n)
 
 /* ---- life ---- */
 
-static void telegram_free(struct notifier *n)
+static int open_telegram(struct notifier *n, const struct notifier_opts *o, struct why *why)
+{
+	struct telegram *t = of(n);
+
+	list_init(&t->acks);
+	if (!o->key || !o->key[0] || strlen(o->key) > KEY_MAX || strpbrk(o->key, "/?#%\\"))
+		return refuse_field(why, "key", "Telegram requires a bot key from BotFather");
+	t->chat = o->chat;
+	t->user = o->user;
+	return 0;
+}
+
+static void close_telegram(struct notifier *n)
 {
 	struct telegram *t = of(n);
 	struct list *first;
@@ -407,35 +419,13 @@ static void telegram_free(struct notifier *n)
 		list_remove(first);
 		free(ack);
 	}
-	notifier_done(n);
-	free(t);
 }
 
-static const struct notifier_ops ops = {.send = send_notice,
-					.acknowledge = acknowledge,
-					.start = start,
-					.free = telegram_free,
-					.asks = true,
-					.replaces = true};
-
-int telegram_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-		 struct why *why)
-{
-	struct telegram *t;
-	int r;
-
-	if (!o->key || !o->key[0] || strlen(o->key) > KEY_MAX || strpbrk(o->key, "/?#%\\"))
-		return refuse_field(why, "key", "Telegram requires a bot key from BotFather");
-	t = calloc(1, sizeof(*t));
-	if (!t)
-		return -ENOMEM;
-	list_init(&t->acks);
-	t->chat = o->chat;
-	t->user = o->user;
-	r = notifier_init(&t->base, &ops, l, o);
-	if (r == 0)
-		*ret = &t->base;
-	else
-		telegram_free(&t->base);
-	return r;
-}
+const struct notifier_ops telegram_notifier = {.size = sizeof(struct telegram),
+					       .open = open_telegram,
+					       .close = close_telegram,
+					       .send = send_notice,
+					       .acknowledge = acknowledge,
+					       .start = start,
+					       .asks = true,
+					       .replaces = true};

@@ -73,31 +73,21 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 	return notifier_post(n, n->url, headers, &body, on_sent, w, &n->sending);
 }
 
-static void webhook_free(struct notifier *n)
+static int open_webhook(struct notifier *n, const struct notifier_opts *o, struct why *why)
 {
 	struct webhook *w = of(n);
 
-	notifier_done(n);
-	free(w->template);
-	free(w);
-}
-
-static const struct notifier_ops ops = {.send = send_notice, .free = webhook_free};
-
-int webhook_new(struct loop *l, const struct notifier_opts *o, struct notifier **ret,
-		struct why *why)
-{
-	struct webhook *w = calloc(1, sizeof(*w));
-	int r;
-
-	if (!w)
-		return -ENOMEM;
-	w->template = strdup(o->template ? o->template : "");
 	w->escape_html = o->escape_html;
-	r = w->template ? notifier_init(&w->base, &ops, l, o) : -ENOMEM;
-	if (r == 0)
-		*ret = &w->base;
-	else
-		webhook_free(&w->base);
-	return r;
+	w->template = strdup(o->template ? o->template : "");
+	return w->template ? 0 : -ENOMEM;
 }
+
+static void close_webhook(struct notifier *n)
+{
+	free(of(n)->template);
+}
+
+const struct notifier_ops webhook_notifier = {.size = sizeof(struct webhook),
+					      .open = open_webhook,
+					      .close = close_webhook,
+					      .send = send_notice};
