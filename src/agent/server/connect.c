@@ -42,7 +42,7 @@ void server_set_state(struct agent_server *s, enum agent_server_state state)
 		return;
 	s->state = state;
 	s->since_ms = clock_utc_ms();
-	s->fns->changed(s->arg, state);
+	s->sink.fns->changed(s->sink.arg, state);
 }
 
 void server_fail(struct agent_server *s, enum agent_server_fault fault, const char *format, ...)

@@ -23,6 +23,7 @@ struct agent_server_sink {
 	void (*folder)(void *arg, struct text folder);
 	void *folder_arg;
 	unsigned skipped; /* asks that could not be shown */
+	bool answered;    /* something was: a list that is on its way may still have it */
 };
 
 struct agent_server_ops {
@@ -72,8 +73,6 @@ struct agent_server {
 	char *password_env;
 	char *password_file;
 	unsigned idle_ms;
-	const struct agent_server_fns *fns;
-	void *arg;
 
 	enum agent_server_state state;
 	int64_t since_ms;
@@ -100,7 +99,6 @@ struct agent_server {
 	unsigned which;    /* of the lists */
 	struct server_folder *at;
 	bool list_again;
-	bool stale; /* something was answered while a list was on its way */
 
 	struct list replies;
 };

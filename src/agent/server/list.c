@@ -133,7 +133,7 @@ static void finish(struct agent_server *s)
 	if (s->state != AGENT_SERVER_CONNECTED)
 		log_info("agent server connected", "server=%s kind=%s", s->name, s->ops->word);
 	server_set_state(s, AGENT_SERVER_CONNECTED);
-	s->fns->listed(s->arg);
+	s->sink.fns->listed(s->sink.arg);
 	if (s->list_again)
 		server_list_begin(s);
 }
@@ -150,7 +150,7 @@ static void on_list(void *arg, const struct http_answer *a)
 	arena_reset(&s->arena);
 	s->n_listed++;
 	/* What was answered meanwhile may still be in this list. */
-	if (s->stale && s->n_listed < ROUND_MAX) {
+	if (s->sink.answered && s->n_listed < ROUND_MAX) {
 		list_next(s);
 		return;
 	}
@@ -175,7 +175,7 @@ static void list_next(struct agent_server *s)
 		s->at = s->n_listed < ROUND_MAX ? next_folder(s) : NULL;
 		s->which = 0;
 	}
-	s->stale = false;
+	s->sink.answered = false;
 	if (!s->at) {
 		finish(s);
 		return;
@@ -210,7 +210,7 @@ void server_list_begin(struct agent_server *s)
 	s->round++;
 	s->n_listed = 0;
 	s->at = NULL;
-	s->fns->listing(s->arg);
+	s->sink.fns->listing(s->sink.arg);
 	ask(s, s->ops->home, (struct text) {0}, on_home);
 }
 

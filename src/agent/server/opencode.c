@@ -257,6 +257,7 @@ typedef int (*event_fn)(struct arena *a, const struct value *properties, struct 
 static int on_answered(struct arena *a, const struct value *properties, struct text folder,
 		       struct agent_server_sink *sink)
 {
+	sink->answered = true;
 	sink->fns->answered(sink->arg, member(properties, "requestID"));
 	return 0;
 }

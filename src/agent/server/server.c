@@ -57,43 +57,10 @@ int agent_server_check_url(const char *url, struct why *why)
 
 /* ---- what it tells ---- */
 
-static void on_asked(void *arg, const struct agent_server_ask *ask)
-{
-	struct agent_server *s = arg;
-
-	s->fns->asked(s->arg, ask);
-}
-
-/* A list that is on its way may still have it. */
-static void on_answered(void *arg, struct text id)
-{
-	struct agent_server *s = arg;
-
-	s->stale = true;
-	s->fns->answered(s->arg, id);
-}
-
-static void on_idle(void *arg, struct text session)
-{
-	struct agent_server *s = arg;
-
-	s->fns->idle(s->arg, session);
-}
-
-static void on_noted(void *arg, const struct agent_server_note *note)
-{
-	struct agent_server *s = arg;
-
-	s->fns->noted(s->arg, note);
-}
-
 static void on_folder(void *arg, struct text folder)
 {
 	agent_server_know_folder(arg, folder);
 }
-
-static const struct agent_server_fns told = {
-	.asked = on_asked, .answered = on_answered, .idle = on_idle, .noted = on_noted};
 
 /* ---- life ---- */
 
@@ -138,8 +105,6 @@ static int copy_opts(struct agent_server *s, const struct agent_server_opts *opt
 
 	s->ops = opts->ops;
 	s->idle_ms = opts->idle_ms;
-	s->fns = opts->fns;
-	s->arg = opts->arg;
 	s->name = copy_of(opts->name);
 	s->url = copy_of(opts->url);
 	s->user = copy_of(opts->user);
@@ -170,7 +135,7 @@ int agent_server_new(struct loop *l, const struct agent_server_opts *opts,
 	s->delay_ms = SERVER_FIRST_DELAY_MS;
 	s->since_ms = clock_utc_ms();
 	s->sink = (struct agent_server_sink) {
-		.fns = &told, .arg = s, .folder = on_folder, .folder_arg = s};
+		.fns = opts->fns, .arg = opts->arg, .folder = on_folder, .folder_arg = s};
 	r = copy_opts(s, opts);
 	if (r == 0)
 		r = http_client_new(l, &http, &s->http);
