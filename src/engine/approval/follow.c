@@ -6,24 +6,13 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/pack.h"
 #include "engine/approval/inner.h"
-#include "engine/event/event.h"
 #include "store/store.h"
-
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
-{
-	(void)arg;
-	(void)ret_project;
-	*ret_id = packed_text(packed_find(e->data, "id"));
-	return ret_id->len > 0;
-}
 
 static struct record *find(void *approvals, struct text project, struct text id)
 {
 	struct pending *p = pending_find(approvals, id);
 
-	(void)project;
 	return p ? &p->record : NULL;
 }
 
@@ -68,7 +57,6 @@ int approvals_follow(struct approvals *a)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.heard = heard,
 		.find = find,
 		.key = key_of,
 		.read_one = read_one,

@@ -576,14 +576,6 @@ static int job_of_row(struct arena *a, const struct job *row, struct live_job **
 	return 0;
 }
 
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
-{
-	(void)arg;
-	(void)ret_project;
-	*ret_id = packed_text(packed_find(e->data, "id"));
-	return true;
-}
-
 static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
 {
 	const struct jobs *jobs = arg;
@@ -625,7 +617,6 @@ static int follow(struct jobs *jobs)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.heard = heard,
 		.read_one = read_one,
 		.sync = take_found,
 	};

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/pack.h"
 #include "base/why.h"
 #include "engine/event/event.h"
 #include "engine/node/node.h"
@@ -315,6 +316,13 @@ static void on_timer(void *feed)
 
 /* ---- events of other hosts ---- */
 
+/* The key of an event that names no other. */
+static bool hear_id(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+{
+	*ret_id = packed_text(packed_find(e->data, "id"));
+	return ret_id->len > 0;
+}
+
 static int on_event(void *arg, const struct event *e)
 {
 	struct record_feed *f = arg;
@@ -327,7 +335,7 @@ static int on_event(void *arg, const struct event *e)
 		feed_go(f);
 		return -ENOBUFS;
 	}
-	return o->reads->heard(o->arg, e, &project, &id) ? want(f, project, id) : 0;
+	return (o->reads->heard ?: hear_id)(o->arg, e, &project, &id) ? want(f, project, id) : 0;
 }
 
 static int on_gone(void *arg, int64_t n)

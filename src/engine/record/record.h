@@ -113,7 +113,8 @@ struct record_read_ops {
 	const struct text *types; /* as in struct event_filter */
 	unsigned n_types;
 	/* Another host's event. True if the row that *ret_project and *ret_id name is to be read; false if
-	 * the event was applied, and its row need not be read. The texts are copied. */
+	 * the event was applied, and its row need not be read. The texts are copied. NULL: the id is that
+	 * in the event's data. */
 	bool (*heard)(void *arg, const struct event *e, struct text *ret_project,
 		      struct text *ret_id);
 	/* The record of a key; NULL if it is not in memory. NULL: no record of this noun is ever stale. */
