@@ -89,18 +89,12 @@ static int check(const struct session_program_opts *o, struct why *why)
 	};
 	int r = check_nul("query", o->query, why);
 
-	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++) {
-		r = check_nul(texts[i].field, texts[i].text, why);
-		if (r == 0)
-			r = check_len(texts[i].field, texts[i].text.len, why);
-	}
-	if (r == 0)
-		r = check_list("allowed_tools", o->allowed, o->n_allowed, why);
-	if (r == 0)
-		r = check_list("disallowed_tools", o->disallowed, o->n_disallowed, why);
-	if (r == 0)
-		r = check_list("additional_directories", o->folders, o->n_folders, why);
-	return r;
+	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
+		r = check_list(texts[i].field, &texts[i].text, 1, why);
+	return r ?:
+		check_list("allowed_tools", o->allowed, o->n_allowed, why) ?:
+		check_list("disallowed_tools", o->disallowed, o->n_disallowed, why) ?:
+		check_list("additional_directories", o->folders, o->n_folders, why);
 }
 
 /* ---- all of it ---- */

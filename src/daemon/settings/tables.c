@@ -2,7 +2,7 @@
  * they are shown. */
 #include "daemon/settings/settings.h"
 
-#include "engine/index/embedding.h"
+#include "agent/embeddings.h"
 
 #define AT(member)      offsetof(struct settings, member)
 #define LIMIT(member)   offsetof(struct settings, limits.member)
@@ -61,7 +61,7 @@ static const struct setting memory_rows[] = {
 	 "file with a table of word vectors, or off; empty means the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
 	 "OpenAI-compatible embeddings endpoint for searches by meaning; empty means none",
-	 .check = embedding_check},
+	 .check = embeddings_check_url},
 	{"memory", "embedding_model", SET_PATH, TEXT_AT(embedding_model),
 	 "name of the embedding model"},
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),

@@ -94,7 +94,6 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 	struct firing *f = arg;
 	size_t n = len < RULE_OUTPUT_MAX ? len : RULE_OUTPUT_MAX;
 
-	(void)is_stderr;
 	f->output_bytes += (int64_t)len;
 	if (f->output.len + n > f->output.max)
 		buf_consume(&f->output, f->output.len + n - RULE_OUTPUT_MAX);
@@ -298,7 +297,6 @@ static int call_webhook(struct firing *f, struct why *why)
 {
 	int r = to_json(f, f->event, &f->body);
 
-	(void)why;
 	if (r == 0)
 		r = timer_new(f->rule->automation->opts.loop, on_again, f, &f->timer);
 	return r == 0 ? post(f) : r;

@@ -53,7 +53,6 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 {
 	struct text id = packed_text(packed_find(e->data, "rule_id"));
 
-	(void)arg;
 	*ret_project = e->project.data ? e->project : TEXT("");
 	*ret_id = id.data ? id : TEXT("");
 	return true;

@@ -166,7 +166,6 @@ static int tell_run(struct work *w, int lane)
 	struct event_data d;
 	struct packer *p = &d.members;
 
-	(void)lane;
 	event_data_begin(&d);
 	packer_text(p, "rule_id", f->rule->def.id);
 	packer_text(p, "event_type", f->type);

@@ -35,7 +35,6 @@ static int copy_all(struct live_rule *r, struct why *why)
 	struct arena *a = &r->arena;
 	int e;
 
-	(void)why;
 	if (portrait_copy(&rule_portrait, a, d) != 0 ||
 	    arena_copy_text(a, r->origin, &r->origin) != 0 || copy_texts(a, &d->paths) != 0 ||
 	    copy_texts(a, &d->ignore) != 0 || copy_texts(a, &d->extensions) != 0)

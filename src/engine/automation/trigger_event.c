@@ -178,7 +178,6 @@ static int on_event(void *arg, const struct event *e)
 
 static int on_gone(void *arg, int64_t n)
 {
-	(void)arg;
 	log_warn("rules missed events", "n=%lld", (long long)n);
 	return 0;
 }

@@ -262,8 +262,6 @@ int trust_set(struct trust *t, struct text folder, struct text digest, int64_t n
 
 static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
-	(void)arg;
-	(void)ret_project;
 	*ret_id = e->project;
 	return true;
 }

@@ -186,7 +186,6 @@ static int keep_run(struct work *w, int lane)
 	bool had = true;
 	int r = 0;
 
-	(void)lane;
 	x->n_stored = 0;
 	snprintf(origin, sizeof(origin), "%s:%.*s",
 		 x->source.kind == EXTRACT_SESSION ? "session" : "conversation",

@@ -186,11 +186,6 @@ bool embedding_fails(const struct embedding *e)
 
 /* ---- start and end ---- */
 
-int embedding_check(const char *url, struct why *why)
-{
-	return embeddings_check_url(url, why);
-}
-
 static void embedding_freep(struct embedding **e)
 {
 	embedding_free(*e);

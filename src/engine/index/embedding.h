@@ -31,9 +31,6 @@ struct embedding_opts {
 	unsigned timeout_ms; /* for a question */
 };
 
-/* Refuses an invalid URL. */
-int embedding_check(const char *url, struct why *why);
-
 /* Call it before the first call. `changes` are those of the writer's batch; `events` are told which
  * memories have got a vector (NULL: there are no other hosts). Refuses an invalid URL or key. */
 int embedding_start(const struct embedding_opts *opts, struct store *store,

@@ -168,8 +168,6 @@ static int read_one(void *arg, int lane, struct arena *a, struct record_found *f
 /* The key is all that the event says. */
 static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
 {
-	(void)arg;
-	(void)ret_project;
 	*ret_id = e->data;
 	return true;
 }

@@ -124,8 +124,6 @@ static void look_finished(struct work *w, int result)
 int look_start(struct message *m)
 {
 	struct look *l = calloc(1, sizeof(*l));
-	struct workers *workers = m->way->notify->opts.workers;
-	int r;
 
 	if (!l)
 		return -ENOMEM;
@@ -134,14 +132,9 @@ int look_start(struct message *m)
 	l->message = m;
 	memcpy(l->id, m->id, sizeof(l->id));
 	l->work = (struct work) {.run = look_run, .finished = look_finished};
-	r = workers_submit(workers, &l->work, false);
-	if (r == 0) {
-		m->look = l;
-		return 0;
-	}
-	arena_done(&l->arena);
-	free(l);
-	return r;
+	m->look = l;
+	workers_start(l->notify->opts.workers, &l->work, false);
+	return 0;
 }
 
 void look_leave(struct look *l)
@@ -183,7 +176,6 @@ static void tell_pending(struct way *w, struct survey *s)
 static void survey_finished(struct work *work, int result)
 {
 	struct survey *s = list_entry(work, struct survey, work);
-
 	struct way *w = way_find(s->notify, text_of(s->way));
 
 	if (w && result == 0 && !s->notify->stopping)

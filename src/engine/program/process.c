@@ -179,9 +179,6 @@ static void on_output_end(void *arg)
 /* What its command leaves behind ends with it: nobody could refer to it any more. */
 static bool sweeps(void *arg, int status, int signal)
 {
-	(void)arg;
-	(void)status;
-	(void)signal;
 	return true;
 }
 

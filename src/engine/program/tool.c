@@ -37,7 +37,7 @@ const char *tool_name(enum tool_id id)
 	return all[id].name;
 }
 
-bool tool_allowed(const struct tools *t, enum tool_id id)
+static bool is_allowed(const struct tools *t, enum tool_id id)
 {
 	return t && (t->opts.allowed & 1U << id);
 }
@@ -45,7 +45,7 @@ bool tool_allowed(const struct tools *t, enum tool_id id)
 bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id)
 {
 	for (unsigned i = 0; i < N_TOOLS; i++) {
-		if (text_is(name, all[i].name) && tool_allowed(t, (enum tool_id)i)) {
+		if (text_is(name, all[i].name) && is_allowed(t, (enum tool_id)i)) {
 			*ret_id = (enum tool_id)i;
 			return true;
 		}
@@ -109,7 +109,7 @@ void tool_done(struct tool_run *r, int result, const struct why *why)
 
 /* ---- work on a thread ---- */
 
-static int start_work(struct tool_run *r, bool writes);
+static void start_work(struct tool_run *r, bool writes);
 
 static int work_run(struct work *w, int lane)
 {
@@ -124,41 +124,32 @@ static void work_finished(struct work *w, int result)
 	struct tool_run *r = list_entry(w, struct tool_run, work);
 
 	r->under_way = false;
-	if (result == 0 && !r->got.value && !r->got.text.data && !r->ending) {
-		result = start_work(r, true);
-		if (result == 0)
-			return;
-	}
-	tool_done(r, result, &r->why);
+	if (result == 0 && !r->got.value && !r->got.text.data && !r->ending)
+		start_work(r, true);
+	else
+		tool_done(r, result, &r->why);
 }
 
-static int start_work(struct tool_run *r, bool writes)
+static void start_work(struct tool_run *r, bool writes)
 {
-	struct workers *workers = r->tools->opts.workers;
-	int e;
-
 	memory_wait_init(&r->wait, r->tools->opts.memories);
 	r->work = (struct work) {.run = work_run,
 				 .finished = work_finished,
 				 .wait = writes ? NULL : &r->wait.as,
 				 .arena = &r->arena};
 	r->writes = writes;
-	e = workers_submit(workers, &r->work, writes);
-	r->under_way = e == 0;
-	return e;
+	r->under_way = true;
+	workers_start(r->tools->opts.workers, &r->work, writes);
 }
 
 static void on_vector(void *arg, struct text answer)
 {
 	struct tool_run *r = arg;
-	int e;
 
 	r->question = NULL;
 	/* If memory runs out, search by words alone. */
 	(void)arena_copy_text(&r->arena, answer, &r->vector);
-	e = start_work(r, false);
-	if (e != 0)
-		tool_done(r, e, NULL);
+	start_work(r, false);
 }
 
 static int begin(struct tool_run *r, struct why *why)
@@ -172,7 +163,9 @@ static int begin(struct tool_run *r, struct why *why)
 		query = value_text(value_find(r->input, "query"));
 	if (query.len > 0)
 		r->question = embedding_ask(model, query, on_vector, r);
-	return r->question ? 0 : start_work(r, false);
+	if (!r->question)
+		start_work(r, false);
+	return 0;
 }
 
 /* ---- approval ---- */
@@ -244,7 +237,7 @@ static int check_keys(const struct value *input, struct why *why)
 
 static int check(const struct tools *t, const struct tool_ask *ask, struct why *why)
 {
-	if (!tool_allowed(t, ask->id))
+	if (!is_allowed(t, ask->id))
 		return refuse(why, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
 	if (t->stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");

@@ -87,7 +87,6 @@ const char *tool_name(enum tool_id id);
 
 /* A tool that is allowed. */
 bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id);
-bool tool_allowed(const struct tools *t, enum tool_id id);
 
 struct tool_ask {
 	enum tool_id id;

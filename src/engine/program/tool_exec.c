@@ -34,9 +34,6 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 /* What the command leaves behind ends with it: the user of the tool could not see it. */
 static bool sweeps(void *arg, int status, int signal)
 {
-	(void)arg;
-	(void)status;
-	(void)signal;
 	return true;
 }
 

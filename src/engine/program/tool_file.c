@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "base/file.h"
 #include "base/utf8.h"
 #include "base/uuid.h"
 #include "engine/program/tool_inner.h"
@@ -77,23 +78,9 @@ static int read_file(struct tool_run *r, const struct tool_path *p, size_t max, 
 	return e;
 }
 
-static int write_all(int fd, struct text t)
-{
-	while (t.len > 0) {
-		ssize_t n = write(fd, t.data, t.len);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		t = (struct text) {.data = t.data + n, .len = t.len - (size_t)n};
-	}
-	return 0;
-}
-
 static int write_new(int fd, mode_t mode, struct text t)
 {
-	int e = write_all(fd, t);
+	int e = file_write_all(fd, t.data, t.len);
 
 	/* A new file gets the mode that the umask allows. */
 	if (e == 0 && mode != 0 && fchmod(fd, mode & 0777) != 0)
@@ -195,7 +182,6 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 	mode_t mode;
 	int e = tool_text(r, "path", true, &path, why);
 
-	(void)lane;
 	if (e == 0)
 		e = tool_number(r, "offset", 1, &offset, why);
 	if (e == 0)
@@ -255,7 +241,6 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 	mode_t mode = 0;
 	int e = tool_text(r, "path", true, &path, why);
 
-	(void)lane;
 	if (e == 0)
 		e = tool_text(r, "content", false, &content, why);
 	if (e == 0 && !content.data)
@@ -327,7 +312,6 @@ int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct
 	mode_t mode;
 	int e = tool_text(r, "path", true, &path, why);
 
-	(void)lane;
 	if (e == 0)
 		e = tool_text(r, "oldText", true, &from, why);
 	if (e == 0)

@@ -138,7 +138,6 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	struct buf answer;
 	int e = need(r, "text", &in.content, why);
 
-	(void)lane;
 	if (e == 0)
 		e = tool_text(r, "category", false, &in.category, why);
 	if (e == 0)
