@@ -104,9 +104,8 @@ int session_program_make(const struct session_program_opts *o, struct session_pr
 {
 	CLEANUP(freep) char **words = NULL;
 	struct layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
-	unsigned n_words;
 	char **argv;
-	int r = check(o, why) ?: command_split(o->program, &words, &n_words, why);
+	int r = check(o, why) ?: command_split(o->program, &words, NULL, why);
 
 	if (r != 0)
 		return r;
@@ -124,8 +123,7 @@ bool session_program_is_there(const char *program)
 {
 	CLEANUP(freep) char **words = NULL;
 	char path[PATH_MAX];
-	unsigned n;
 
-	return command_split(program, &words, &n, NULL) == 0 &&
+	return command_split(program, &words, NULL, NULL) == 0 &&
 	       command_find(words[0], "", path, sizeof(path), NULL) == 0;
 }

@@ -154,10 +154,9 @@ static int look_for_program(const struct agent_setting *a, struct why *why)
 {
 	CLEANUP(freep) char **words = NULL;
 	char path[PATH_MAX];
-	unsigned n;
-	int r = command_split(a->command, &words, &n, why);
 
-	return r != 0 ? r : command_find(words[0], a->cwd, path, sizeof(path), why);
+	return command_split(a->command, &words, NULL, why)
+		       ?: command_find(words[0], a->cwd, path, sizeof(path), why);
 }
 
 static bool has_value(const char *variable)

@@ -33,17 +33,11 @@ enum {
 struct command {
 	struct agent agent;
 	struct loop *loop;
-	char **words; /* without those for disabled tools */
-	unsigned n_words;
-	char **tool_words; /* with them; NULL: it has none */
-	enum command_input input;
-	enum command_output output;
-	char *cwd;   /* "" for ours */
-	char *state; /* "": none */
-	const struct environment *env;
-	unsigned interrupt_ms;
-	unsigned terminate_ms;
-	unsigned total_timeout_ms;
+	char **words;             /* without those for disabled tools */
+	char **tool_words;        /* with them; NULL: it has none */
+	struct command_opts opts; /* without its texts */
+	char *cwd;                /* "" for ours */
+	char *state;              /* "": none */
 	struct list turns;
 	struct list probes;
 };
@@ -103,7 +97,7 @@ CLEANUP_POINTER(agent_turn, turn_free)
 
 static void stop(struct agent_turn *t)
 {
-	child_stop(t->child, t->command->interrupt_ms, t->command->terminate_ms);
+	child_stop(t->child, t->command->opts.interrupt_ms, t->command->opts.terminate_ms);
 }
 
 /* The program takes its time to end; whoever cancelled does not wait for that. */
@@ -143,7 +137,7 @@ static bool is_over(const struct agent_turn *t)
 
 static int decode(struct agent_turn *t, const char *data, size_t len)
 {
-	if (t->command->output == COMMAND_STREAM_JSON)
+	if (t->command->opts.output == COMMAND_STREAM_JSON)
 		return stream_json_feed(&t->lines, data, len, &t->out);
 	command_text_feed(&t->text, data, len, &t->out);
 	return t->out.err;
@@ -151,7 +145,7 @@ static int decode(struct agent_turn *t, const char *data, size_t len)
 
 static int decode_end(struct agent_turn *t)
 {
-	if (t->command->output == COMMAND_STREAM_JSON)
+	if (t->command->opts.output == COMMAND_STREAM_JSON)
 		return stream_json_finish(&t->lines, &t->out);
 	command_text_finish(&t->text, &t->out);
 	return t->out.err;
@@ -239,7 +233,7 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 
 	buf_printf(text, "%s: ", c->agent.name);
 	if (t->timed_out) {
-		buf_printf(text, "timed out after %.3g s", c->total_timeout_ms / 1000.0);
+		buf_printf(text, "timed out after %.3g s", c->opts.total_timeout_ms / 1000.0);
 		return "CommandTimeout";
 	}
 	if (t->fault != 0)
@@ -309,10 +303,10 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 		 const struct command_place *place, struct why *why)
 {
 	struct command *c = t->command;
-	bool by_stdin = c->input == COMMAND_STDIN;
+	bool by_stdin = c->opts.input == COMMAND_STDIN;
 	const struct child_opts opts = {
 		.argv = argv,
-		.env = environment_list(c->env),
+		.env = environment_list(c->opts.env),
 		.more_env = place->env,
 		.cwd = place->cwd,
 		.confine = place->confine,
@@ -415,7 +409,7 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 		r = choose_words(c, &ask->bounds, &own, &words);
 	if (r != 0)
 		return r;
-	command_prompt(ask, c->input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);
+	command_prompt(ask, c->opts.input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);
 	if (prompt.err == -EMSGSIZE)
 		return refuse(why, REFUSE_TOO_LARGE, "the prompt is longer than %d bytes",
 			      COMMAND_PROMPT_MAX);
@@ -423,7 +417,7 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 		return prompt.err;
 	text = buf_bytes(&prompt);
 	r = command_find(c->words[0], c->cwd, path, sizeof(path), why);
-	if (r == 0 && c->input == COMMAND_ARGUMENT)
+	if (r == 0 && c->opts.input == COMMAND_ARGUMENT)
 		r = command_fill(words, text, &filled, why);
 	if (r != 0)
 		return r;
@@ -445,14 +439,14 @@ static int command_start(struct agent *a, const struct agent_ask *ask,
 	t->sink = *sink;
 	stream_json_init(&t->lines);
 	buf_init(&t->out, OUT_MAX);
-	if (c->total_timeout_ms > 0)
+	if (c->opts.total_timeout_ms > 0)
 		r = timer_new(c->loop, on_timeout, t, &t->timeout);
 	if (r == 0)
 		r = start_child(t, ask, why);
 	if (r != 0)
 		return r;
 	if (t->timeout)
-		timer_start(t->timeout, c->total_timeout_ms);
+		timer_start(t->timeout, c->opts.total_timeout_ms);
 	list_append(&c->turns, &t->link);
 	*ret_turn = TAKE(t);
 	return 0;
@@ -501,7 +495,7 @@ static void command_freep(struct command **c)
 
 static int take_words(struct command *c, const char *command, struct why *why)
 {
-	int r = command_split(command, &c->words, &c->n_words, why);
+	int r = command_split(command, &c->words, NULL, why);
 
 	if (r != 0)
 		return r;
@@ -512,10 +506,7 @@ static int take_words(struct command *c, const char *command, struct why *why)
 		return 0;
 	c->tool_words = c->words;
 	c->words = NULL;
-	r = command_with_tools(c->tool_words, (struct text) {0}, &c->words);
-	for (c->n_words = 0; r == 0 && c->words[c->n_words];)
-		c->n_words++;
-	return r;
+	return command_with_tools(c->tool_words, (struct text) {0}, &c->words);
 }
 
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
@@ -541,12 +532,8 @@ int command_new(struct loop *l, const struct command_opts *opts, struct agent **
 	c->agent.budget = opts->budget;
 	c->agent.reserve = opts->reserve;
 	c->loop = l;
-	c->env = opts->env;
-	c->input = opts->input;
-	c->output = opts->output;
-	c->interrupt_ms = opts->interrupt_ms;
-	c->terminate_ms = opts->terminate_ms;
-	c->total_timeout_ms = opts->total_timeout_ms;
+	c->opts = *opts;
+	c->opts.name = c->opts.command = c->opts.cwd = c->opts.state = NULL;
 	*ret_agent = &TAKE(c)->agent;
 	return 0;
 }
@@ -557,25 +544,9 @@ bool agent_is_command(const struct agent *a)
 }
 
 /* A prompt that goes by stdin leaves the arguments as they are. */
-static int copy_words(const struct command *c, char ***ret_argv)
+static void copy_words(struct argv *a, const void *words)
 {
-	size_t size = (c->n_words + 1) * sizeof(char *);
-	char **argv;
-	char *at;
-
-	for (unsigned i = 0; i < c->n_words; i++)
-		size += strlen(c->words[i]) + 1;
-	argv = malloc(size);
-	if (!argv)
-		return -ENOMEM;
-	at = (char *)&argv[c->n_words + 1];
-	for (unsigned i = 0; i < c->n_words; i++) {
-		argv[i] = at;
-		at = stpcpy(at, c->words[i]) + 1;
-	}
-	argv[c->n_words] = NULL;
-	*ret_argv = argv;
-	return 0;
+	argv_add_words(a, words);
 }
 
 int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
@@ -583,10 +554,11 @@ int command_program(const struct agent *a, struct text prompt, struct command_pr
 {
 	const struct command *c = (const struct command *)a;
 
-	ret->by_stdin = c->input == COMMAND_STDIN;
+	ret->by_stdin = c->opts.input == COMMAND_STDIN;
 	ret->cwd = c->cwd;
-	ret->env = c->env;
-	if (ret->by_stdin)
-		return copy_words(c, &ret->argv);
-	return command_fill(c->words, prompt, &ret->argv, why);
+	ret->env = c->opts.env;
+	if (!ret->by_stdin)
+		return command_fill(c->words, prompt, &ret->argv, why);
+	ret->argv = argv_make(copy_words, c->words);
+	return ret->argv ? 0 : -ENOMEM;
 }

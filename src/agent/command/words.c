@@ -96,202 +96,12 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 		return refuse(why, REFUSE_PARAMS, "the command is empty");
 	words[n] = NULL;
 	*ret_words = TAKE(words);
-	*ret_n = n;
+	if (ret_n)
+		*ret_n = n;
 	return 0;
 }
 
-/* ---- the prompt ---- */
-
-/*
- * A prompt that begins with a dash would be an option of the program, unless "--" stands right
- * before it (an earlier one may be a wrapper's own): with a blank before it, it is text. The
- * position after the last word, NULL, is also the prompt's.
- */
-static bool needs_blank(char *const *words, unsigned i, struct text prompt)
-{
-	if (prompt.len == 0 || prompt.data[0] != '-')
-		return false;
-	if (words[i] && strncmp(words[i], COMMAND_PROMPT, strlen(COMMAND_PROMPT)) != 0)
-		return false;
-	return i == 0 || strcmp(words[i - 1], "--") != 0;
-}
-
-size_t command_room(char *const *words)
-{
-	size_t room = COMMAND_WORD_MAX - 1;
-
-	for (unsigned i = 0; words[i]; i++) {
-		size_t fixed = strlen(words[i]) + 1;
-		size_t places = 0;
-
-		for (const char *p = words[i]; (p = strstr(p, COMMAND_PROMPT)); places++)
-			p += strlen(COMMAND_PROMPT);
-		fixed -= places * strlen(COMMAND_PROMPT);
-		if (places > 0 && fixed < COMMAND_WORD_MAX &&
-		    (COMMAND_WORD_MAX - fixed) / places < room)
-			room = (COMMAND_WORD_MAX - fixed) / places;
-	}
-	return room;
-}
-
-static size_t filled_len(const char *word, const char *mark, size_t len)
-{
-	size_t size = strlen(word) + 1;
-
-	for (const char *p = word; (p = strstr(p, mark)); p += strlen(mark))
-		size = size - strlen(mark) + len;
-	return size;
-}
-
-static void fill_word(const char *word, const char *mark, struct text with, char **out)
-{
-	const char *place;
-
-	while ((place = strstr(word, mark))) {
-		*out = mempcpy(*out, word, (size_t)(place - word));
-		if (with.len > 0)
-			*out = mempcpy(*out, with.data, with.len);
-		word = place + strlen(mark);
-	}
-	*out = stpcpy(*out, word) + 1;
-}
-
-bool command_has_tools(char *const *words)
-{
-	for (; *words; words++) {
-		if (strstr(*words, COMMAND_TOOLS))
-			return true;
-	}
-	return false;
-}
-
-int command_with_tools(char *const *words, struct text tools, char ***ret_words)
-{
-	size_t n = 0, k = 0, size = 0;
-	char **list, *out;
-
-	for (; words[n]; n++)
-		size += filled_len(words[n], COMMAND_TOOLS, tools.len);
-	list = malloc((n + 1) * sizeof(*list) + size);
-	if (!list)
-		return -ENOMEM;
-	out = (char *)(list + n + 1);
-	for (; *words; words++) {
-		if (!tools.data && strstr(*words, COMMAND_TOOLS))
-			continue;
-		list[k++] = out;
-		fill_word(*words, COMMAND_TOOLS, tools, &out);
-	}
-	list[k] = NULL;
-	*ret_words = list;
-	return 0;
-}
-
-static int check_prompt(char *const *words, struct text prompt, size_t *ret_size, struct why *why)
-{
-	size_t size = prompt.len + 2;
-
-	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
-		return refuse(why, REFUSE_PARAMS,
-			      "a prompt with a NUL byte cannot be an argument; set input = stdin");
-	for (unsigned i = 0; words[i]; i++) {
-		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
-			     needs_blank(words, i, prompt);
-
-		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
-			return refuse(why, REFUSE_TOO_LARGE,
-				      "a prompt of %zu bytes is too long for an argument (at most "
-				      "%d); set input = stdin",
-				      prompt.len, COMMAND_WORD_MAX - 1);
-		size += len;
-	}
-	*ret_size = size;
-	return 0;
-}
-
-int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why)
-{
-	const size_t head = (COMMAND_WORDS_MAX + 2) * sizeof(char *);
-	bool placed = false;
-	size_t size = 0;
-	unsigned n = 0;
-	char **argv;
-	char *out;
-	int r = check_prompt(words, prompt, &size, why);
-
-	if (r != 0)
-		return r;
-	argv = malloc(head + size);
-	if (!argv)
-		return -ENOMEM;
-	out = (char *)argv + head;
-	for (; words[n]; n++) {
-		placed |= strstr(words[n], COMMAND_PROMPT) != NULL;
-		argv[n] = out;
-		if (needs_blank(words, n, prompt))
-			*out++ = ' ';
-		fill_word(words[n], COMMAND_PROMPT, prompt, &out);
-	}
-	if (!placed) {
-		argv[n] = out;
-		if (needs_blank(words, n++, prompt))
-			*out++ = ' ';
-		fill_word(COMMAND_PROMPT, COMMAND_PROMPT, prompt, &out);
-	}
-	argv[n] = NULL;
-	*ret_argv = argv;
-	return 0;
-}
-
-/* ---- the program ---- */
-
-static bool is_file(const char *path)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
-
-static bool is_program(const char *path)
-{
-	return is_file(path) && access(path, X_OK) == 0;
-}
-
-static bool find_in_path(const char *program, char *out, size_t size)
-{
-	const char *at = getenv("PATH");
-
-	/* Without the variable, as execvp would. */
-	for (at = at ? at : "/bin:/usr/bin"; *at;) {
-		size_t n = strcspn(at, ":");
-		int len = snprintf(out, size, "%.*s%s%s", (int)n, at, n ? "/" : "./", program);
-
-		if (len > 0 && (size_t)len < size && is_program(out))
-			return true;
-		at += at[n] ? n + 1 : n;
-	}
-	return false;
-}
-
-int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why)
-{
-	int len;
-
-	if (!strchr(program, '/')) {
-		if (find_in_path(program, out, size))
-			return 0;
-		return refuse(why, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
-	}
-	if (program[0] == '/' || !cwd[0])
-		len = snprintf(out, size, "%s", program);
-	else
-		len = snprintf(out, size, "%s/%s", cwd, program);
-	if (len > 0 && (size_t)len < size && is_program(out))
-		return 0;
-	if (len > 0 && (size_t)len < size && is_file(out))
-		return refuse(why, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
-	return refuse(why, REFUSE_UNAVAILABLE, "no program at '%s'", program);
-}
+/* ---- one piece of memory for all words ---- */
 
 struct argv {
 	char **words; /* NULL: it is measured */
@@ -375,4 +185,190 @@ char **argv_make(void (*fill)(struct argv *a, const void *arg), const void *arg)
 	fill(&a, arg);
 	a.words[a.n] = NULL;
 	return a.words;
+}
+
+/* ---- the prompt ---- */
+
+/*
+ * A prompt that begins with a dash would be an option of the program, unless "--" stands right
+ * before it (an earlier one may be a wrapper's own): with a blank before it, it is text. The
+ * position after the last word, NULL, is also the prompt's.
+ */
+static bool needs_blank(char *const *words, unsigned i, struct text prompt)
+{
+	if (prompt.len == 0 || prompt.data[0] != '-')
+		return false;
+	if (words[i] && strncmp(words[i], COMMAND_PROMPT, strlen(COMMAND_PROMPT)) != 0)
+		return false;
+	return i == 0 || strcmp(words[i - 1], "--") != 0;
+}
+
+size_t command_room(char *const *words)
+{
+	size_t room = COMMAND_WORD_MAX - 1;
+
+	for (unsigned i = 0; words[i]; i++) {
+		size_t fixed = strlen(words[i]) + 1;
+		size_t places = 0;
+
+		for (const char *p = words[i]; (p = strstr(p, COMMAND_PROMPT)); places++)
+			p += strlen(COMMAND_PROMPT);
+		fixed -= places * strlen(COMMAND_PROMPT);
+		if (places > 0 && fixed < COMMAND_WORD_MAX &&
+		    (COMMAND_WORD_MAX - fixed) / places < room)
+			room = (COMMAND_WORD_MAX - fixed) / places;
+	}
+	return room;
+}
+
+struct filling {
+	char *const *words;
+	struct text with;
+};
+
+static void put_filled(struct argv *a, const char *word, const char *mark, struct text with)
+{
+	const char *place;
+
+	for (; (place = strstr(word, mark)); word = place + strlen(mark)) {
+		put(a, word, (size_t)(place - word));
+		put(a, with.data, with.len);
+	}
+	put(a, word, strlen(word));
+	end(a);
+}
+
+static size_t filled_len(const char *word, const char *mark, size_t len)
+{
+	size_t size = strlen(word) + 1;
+
+	for (const char *p = word; (p = strstr(p, mark)); p += strlen(mark))
+		size = size - strlen(mark) + len;
+	return size;
+}
+
+bool command_has_tools(char *const *words)
+{
+	for (; *words; words++) {
+		if (strstr(*words, COMMAND_TOOLS))
+			return true;
+	}
+	return false;
+}
+
+static void fill_tools(struct argv *a, const void *arg)
+{
+	const struct filling *f = arg;
+
+	for (char *const *word = f->words; *word; word++) {
+		if (!f->with.data && strstr(*word, COMMAND_TOOLS))
+			continue;
+		begin(a);
+		put_filled(a, *word, COMMAND_TOOLS, f->with);
+	}
+}
+
+int command_with_tools(char *const *words, struct text tools, char ***ret_words)
+{
+	const struct filling f = {words, tools};
+
+	*ret_words = argv_make(fill_tools, &f);
+	return *ret_words ? 0 : -ENOMEM;
+}
+
+static int check_prompt(char *const *words, struct text prompt, struct why *why)
+{
+	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
+		return refuse(why, REFUSE_PARAMS,
+			      "a prompt with a NUL byte cannot be an argument; set input = stdin");
+	for (unsigned i = 0; words[i]; i++) {
+		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
+			     needs_blank(words, i, prompt);
+
+		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
+			return refuse(why, REFUSE_TOO_LARGE,
+				      "a prompt of %zu bytes is too long for an argument (at most "
+				      "%d); set input = stdin",
+				      prompt.len, COMMAND_WORD_MAX - 1);
+	}
+	return 0;
+}
+
+static void fill_prompt(struct argv *a, const void *arg)
+{
+	const struct filling *f = arg;
+	bool placed = false;
+
+	for (unsigned i = 0; f->words[i] || !placed; i++) {
+		const char *word = f->words[i] ?: COMMAND_PROMPT;
+
+		placed |= strstr(word, COMMAND_PROMPT) != NULL;
+		begin(a);
+		if (needs_blank(f->words, i, f->with))
+			put(a, " ", 1);
+		put_filled(a, word, COMMAND_PROMPT, f->with);
+		if (!f->words[i])
+			return;
+	}
+}
+
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why)
+{
+	const struct filling f = {words, prompt};
+	int r = check_prompt(words, prompt, why);
+
+	if (r != 0)
+		return r;
+	*ret_argv = argv_make(fill_prompt, &f);
+	return *ret_argv ? 0 : -ENOMEM;
+}
+
+/* ---- the program ---- */
+
+static bool is_file(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static bool is_program(const char *path)
+{
+	return is_file(path) && access(path, X_OK) == 0;
+}
+
+static bool find_in_path(const char *program, char *out, size_t size)
+{
+	const char *at = getenv("PATH");
+
+	/* Without the variable, as execvp would. */
+	for (at = at ? at : "/bin:/usr/bin"; *at;) {
+		size_t n = strcspn(at, ":");
+		int len = snprintf(out, size, "%.*s%s%s", (int)n, at, n ? "/" : "./", program);
+
+		if (len > 0 && (size_t)len < size && is_program(out))
+			return true;
+		at += at[n] ? n + 1 : n;
+	}
+	return false;
+}
+
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why)
+{
+	int len;
+
+	if (!strchr(program, '/')) {
+		if (find_in_path(program, out, size))
+			return 0;
+		return refuse(why, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
+	}
+	if (program[0] == '/' || !cwd[0])
+		len = snprintf(out, size, "%s", program);
+	else
+		len = snprintf(out, size, "%s/%s", cwd, program);
+	if (len > 0 && (size_t)len < size && is_program(out))
+		return 0;
+	if (len > 0 && (size_t)len < size && is_file(out))
+		return refuse(why, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
+	return refuse(why, REFUSE_UNAVAILABLE, "no program at '%s'", program);
 }

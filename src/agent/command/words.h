@@ -16,7 +16,7 @@ enum {
 		128 * 1024, /* bytes of one argument with its NUL: the kernel's own limit */
 };
 
-/* NULL-ended; one piece of memory, for free(). */
+/* NULL-ended; one piece of memory, for free(). ret_n may be NULL. */
 int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
 
 /* Whether an argument has a place for the disabled tools. */
