@@ -88,9 +88,7 @@ void embeddings_free(struct embeddings *e)
 	while (!list_empty(&e->asks))
 		embeddings_cancel(list_entry(list_first(&e->asks), struct embeddings_ask, link));
 	http_client_free(e->http);
-	if (e->authorization)
-		explicit_bzero(e->authorization, strlen(e->authorization));
-	free(e->authorization);
+	secret_free(e->authorization);
 	free(e->model);
 	free(e);
 }

@@ -1,6 +1,7 @@
 #include "agent/endpoint.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { PATH_ROOM = 32 }; /* the longest usual path, with /v1 */
@@ -77,6 +78,13 @@ void endpoint_beside(const struct endpoint *e, const char *usual, const char *ot
 		return;
 	keep -= strlen(usual);
 	snprintf(ret_endpoint->url + keep, sizeof(ret_endpoint->url) - keep, "%s", other);
+}
+
+void secret_free(char *secret)
+{
+	if (secret)
+		explicit_bzero(secret, strlen(secret));
+	free(secret);
 }
 
 bool endpoint_key_fits(const char *key)

@@ -27,5 +27,8 @@ int endpoint_parse(const char *url, const char *what, const char *usual,
 void endpoint_beside(const struct endpoint *e, const char *usual, const char *other,
 		     struct endpoint *ret_endpoint);
 
+/* Wipes and frees a key, or a line with one. Accepts NULL. */
+void secret_free(char *secret);
+
 /* Whether a key can stand in a header: a newline in it would start a header of its own. */
 bool endpoint_key_fits(const char *key);

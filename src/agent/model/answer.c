@@ -124,10 +124,10 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 
 	if (a->idle)
 		turn_fail(t, "ProviderTimeout", "no data from the provider for %s",
-			  phrase_of_ms(m->idle_timeout_ms).text);
+			  phrase_of_ms(m->opts.idle_timeout_ms).text);
 	else if (a->error == -ETIMEDOUT)
 		turn_fail(t, "ProviderTimeout", "the answer took longer than %s",
-			  phrase_of_ms(m->total_timeout_ms).text);
+			  phrase_of_ms(m->opts.total_timeout_ms).text);
 	else if (a->error == -EMSGSIZE)
 		turn_fail_garbage(t, "the answer is too large");
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)

@@ -152,10 +152,10 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 	json_begin_object(&j);
 	json_member_str(&j, "model", m->agent.model);
 	json_member_bool(&j, "stream", true);
-	json_member_int(&j, "max_tokens", m->max_tokens > 0 ? m->max_tokens : MAX_TOKENS);
-	if (m->temperature >= 0) {
+	json_member_int(&j, "max_tokens", m->opts.max_tokens > 0 ? m->opts.max_tokens : MAX_TOKENS);
+	if (m->opts.temperature >= 0) {
 		json_key(&j, "temperature");
-		json_double(&j, m->temperature);
+		json_double(&j, m->opts.temperature);
 	}
 	if (!is_blank(ask->system))
 		json_member_text(&j, "system", ask->system);

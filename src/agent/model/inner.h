@@ -99,17 +99,11 @@ struct model {
 	struct http_client *http;
 	struct model_keys *keys;
 	struct endpoint at;
-	struct arena arena; /* for the current event */
-	int64_t max_tokens;
-	double temperature;
-	unsigned connect_timeout_ms;
-	unsigned idle_timeout_ms;
-	unsigned total_timeout_ms;
-	unsigned retries;
-	unsigned connections;
-	unsigned n_open;     /* requests under way */
-	struct list turns;   /* all of them, */
-	struct list waiting; /* and those that wait for a connection */
+	struct arena arena;     /* for the current event */
+	struct model_opts opts; /* without its texts, the defaults filled in */
+	unsigned n_open;        /* requests under way */
+	struct list turns;      /* all of them, */
+	struct list waiting;    /* and those that wait for a connection */
 	struct list probes;
 };
 

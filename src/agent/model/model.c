@@ -46,9 +46,7 @@ int model_headers_make(const struct model *m, const char *key, struct model_head
 
 void model_headers_done(struct model_headers *h)
 {
-	if (h->key_line)
-		explicit_bzero(h->key_line, strlen(h->key_line));
-	free(h->key_line);
+	secret_free(h->key_line);
 }
 
 /* ---- connections ---- */
@@ -57,7 +55,7 @@ void model_queue(struct agent_turn *t)
 {
 	struct model *m = t->model;
 
-	if (m->n_open >= m->connections) {
+	if (m->n_open >= m->opts.connections) {
 		list_append(&m->waiting, &t->waiting);
 		return;
 	}
@@ -86,7 +84,7 @@ void model_free(struct agent *a)
 	struct list *first;
 
 	/* Otherwise every turn that ends would start one that waits. */
-	m->connections = 0;
+	m->opts.connections = 0;
 	while ((first = list_first(&m->waiting)))
 		list_remove(first);
 	while ((first = list_first(&m->turns)))
@@ -102,11 +100,6 @@ static void model_freep(struct model **m)
 {
 	if (*m)
 		model_free(&(*m)->agent);
-}
-
-static unsigned or_else(unsigned given, unsigned otherwise)
-{
-	return given ? given : otherwise;
 }
 
 static int take_names(struct model *m, const struct model_opts *opts, struct why *why)
@@ -125,17 +118,17 @@ static int take_names(struct model *m, const struct model_opts *opts, struct why
 	return 0;
 }
 
-static void take_limits(struct model *m, const struct model_opts *opts)
+static void take_opts(struct model *m, const struct model_opts *opts)
 {
 	m->agent.budget = opts->budget;
 	m->agent.reserve = opts->reserve;
-	m->max_tokens = opts->max_tokens;
-	m->temperature = opts->temperature;
-	m->connect_timeout_ms = or_else(opts->connect_timeout_ms, CONNECT_MS);
-	m->idle_timeout_ms = or_else(opts->idle_timeout_ms, IDLE_MS);
-	m->total_timeout_ms = or_else(opts->total_timeout_ms, TOTAL_MS);
-	m->retries = opts->retries;
-	m->connections = or_else(opts->connections, CONNECTIONS);
+	m->opts = *opts;
+	m->opts.name = m->opts.url = m->opts.model = NULL;
+	m->opts.key = (struct model_key) {0};
+	m->opts.connect_timeout_ms = opts->connect_timeout_ms ?: CONNECT_MS;
+	m->opts.idle_timeout_ms = opts->idle_timeout_ms ?: IDLE_MS;
+	m->opts.total_timeout_ms = opts->total_timeout_ms ?: TOTAL_MS;
+	m->opts.connections = opts->connections ?: CONNECTIONS;
 }
 
 int model_new(struct loop *l, const struct provider *provider, const struct model_opts *opts,
@@ -154,18 +147,13 @@ int model_new(struct loop *l, const struct provider *provider, const struct mode
 	list_init(&m->waiting);
 	list_init(&m->probes);
 	arena_init(&m->arena, EVENT_MEMORY);
-	take_limits(m, opts);
-	http.connections = m->connections + PROBE_CONNECTIONS;
-	r = take_names(m, opts, why);
+	take_opts(m, opts);
+	http.connections = m->opts.connections + PROBE_CONNECTIONS;
+	r = take_names(m, opts, why) ?:
+		endpoint_parse(opts->url, "a model", provider->usual, &m->at, why) ?:
+		model_keys_new(l, m->agent.name, &opts->key, &m->keys, why) ?:
+		http_client_new(l, &http, &m->http);
 	if (r == 0)
-		r = endpoint_parse(opts->url, "a model", provider->usual, &m->at, why);
-	if (r == 0)
-		r = model_keys_new(l, m->agent.name, &opts->key, &m->keys, why);
-	if (r == 0)
-		r = http_client_new(l, &http, &m->http);
-	if (r == 0) {
-		*ret_agent = &m->agent;
-		m = NULL;
-	}
+		*ret_agent = &TAKE(m)->agent;
 	return r;
 }

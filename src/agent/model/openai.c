@@ -133,11 +133,11 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 	json_member_bool(&j, "stream", true);
 	json_key(&j, "stream_options");
 	json_raw(&j, "{\"include_usage\":true}", 22);
-	if (m->max_tokens > 0)
-		json_member_int(&j, "max_tokens", m->max_tokens);
-	if (m->temperature >= 0) {
+	if (m->opts.max_tokens > 0)
+		json_member_int(&j, "max_tokens", m->opts.max_tokens);
+	if (m->opts.temperature >= 0) {
 		json_key(&j, "temperature");
-		json_double(&j, m->temperature);
+		json_double(&j, m->opts.temperature);
 	}
 	write_messages(&j, ask);
 	if (ask->n_tools > 0) {

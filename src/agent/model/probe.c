@@ -31,9 +31,7 @@ static void probe_free(struct probe *p)
 	model_key_wait_cancel(&p->key_wait);
 	http_fetch_cancel(p->fetch);
 	timer_free(p->timer);
-	if (p->key)
-		explicit_bzero(p->key, strlen(p->key));
-	free(p->key);
+	secret_free(p->key);
 	free(p);
 }
 

@@ -35,9 +35,7 @@ static void turn_free(struct agent_turn *t)
 	buf_done(&t->held);
 	buf_done(&t->request);
 	reply_done(&t->reply);
-	if (t->key)
-		explicit_bzero(t->key, strlen(t->key));
-	free(t->key);
+	secret_free(t->key);
 	free(t);
 }
 
@@ -167,7 +165,7 @@ static unsigned pause_ms(unsigned n_tries, unsigned retry_after_ms)
 
 static bool worth_another_try(const struct agent_turn *t, const struct http_answer *a)
 {
-	if (t->n_tries > t->model->retries || a->retry_ms > RETRY_AFTER_MAX_MS)
+	if (t->n_tries > t->model->opts.retries || a->retry_ms > RETRY_AFTER_MAX_MS)
 		return false;
 	if (a->error == 0)
 		return may_pass(a->status);
@@ -189,12 +187,15 @@ static void fail_unreached(struct agent_turn *t, const struct http_answer *a)
 	const struct model *m = t->model;
 
 	if (a->error == -ETIMEDOUT && !a->connected)
-		turn_fail(t, "ProviderTimeout", "no connection to the provider within %s%s",
-			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->connect_timeout_ms).text,
-			  how_often(t).text);
+		turn_fail(
+			t, "ProviderTimeout", "no connection to the provider within %s%s",
+			phrase_of_ms(a->idle ? m->opts.idle_timeout_ms : m->opts.connect_timeout_ms)
+				.text,
+			how_often(t).text);
 	else if (a->error == -ETIMEDOUT)
 		turn_fail(t, "ProviderTimeout", "no data from the provider for %s",
-			  phrase_of_ms(a->idle ? m->idle_timeout_ms : m->total_timeout_ms).text);
+			  phrase_of_ms(a->idle ? m->opts.idle_timeout_ms : m->opts.total_timeout_ms)
+				  .text);
 	else if (!a->connected)
 		turn_fail(t, "ProviderUnavailable", "cannot reach the provider%s%s",
 			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
@@ -310,9 +311,9 @@ static int send_request(struct agent_turn *t)
 		.headers = headers.lines,
 		.body = {.data = t->request.data, .len = t->request.len},
 		.lent = true,
-		.connect_timeout_ms = m->connect_timeout_ms,
-		.total_timeout_ms = m->total_timeout_ms,
-		.idle_timeout_ms = m->idle_timeout_ms,
+		.connect_timeout_ms = m->opts.connect_timeout_ms,
+		.total_timeout_ms = m->opts.total_timeout_ms,
+		.idle_timeout_ms = m->opts.idle_timeout_ms,
 		.response_max = MODEL_ANSWER_MAX,
 		.on_data = on_data,
 		.on_done = on_done,
@@ -360,9 +361,7 @@ static int take_key(struct agent_turn *t, const char *key)
 
 	if (!copy)
 		return -ENOMEM;
-	if (t->key)
-		explicit_bzero(t->key, strlen(t->key));
-	free(t->key);
+	secret_free(t->key);
 	t->key = copy;
 	model_queue(t);
 	return 0;

@@ -75,9 +75,7 @@ void notifier_free(struct notifier *n)
 	http_fetch_cancel(n->reading);
 	http_client_free(n->http);
 	timer_free(n->again);
-	if (n->key)
-		explicit_bzero(n->key, strlen(n->key));
-	free(n->key);
+	secret_free(n->key);
 	free(n->url);
 	free(n->name);
 	free(n);

@@ -35,10 +35,7 @@ void schedule_free(struct schedule *s)
 	free(s);
 }
 
-static void schedule_freep(struct schedule **s)
-{
-	schedule_free(*s);
-}
+CLEANUP_POINTER(schedule, schedule_free)
 
 int schedule_cron(struct text expression, const char *zone, struct schedule **ret_schedule,
 		  struct why *why)

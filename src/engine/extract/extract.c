@@ -40,16 +40,9 @@ enum {
 };
 
 struct extracts {
-	struct store *store;
-	struct node *node; /* NULL: no other host shares the store */
-	struct chat *chat;
-	struct memories *memories;
-	struct workers *workers;
+	struct extracts_opts opts;
 	struct ticker *ticker;
-	struct loop *loop;
 	char agent[AGENT_NAME_MAX];
-	int64_t idle_ms;
-	bool held;
 	bool stopping;
 	bool busy;
 	uint64_t not_before_ms;
@@ -85,12 +78,12 @@ struct extracts {
 static void submit(struct extracts *x, int (*run)(struct work *w, int lane),
 		   void (*finished)(struct work *w, int result), bool writes)
 {
-	memory_wait_init(&x->wait, x->memories);
+	memory_wait_init(&x->wait, x->opts.memories);
 	x->work = (struct work) {.run = run,
 				 .finished = finished,
 				 .wait = writes ? NULL : &x->wait.as,
 				 .arena = &x->arena};
-	workers_start(x->workers, &x->work, writes);
+	workers_start(x->opts.workers, &x->work, writes);
 }
 
 static struct extracts *of(struct work *w)
@@ -107,7 +100,7 @@ static void rested(struct work *w, int result)
 	(void)result; /* What could not be released is ours when we find it again. */
 	x->busy = false;
 	x->claimed = false;
-	x->not_before_ms = loop_now_ms(x->loop) + x->rest_ms;
+	x->not_before_ms = loop_now_ms(x->opts.loop) + x->rest_ms;
 	arena_reset(&x->arena);
 	buf_clear(&x->question);
 	buf_clear(&x->answer);
@@ -118,7 +111,7 @@ static int release_run(struct work *w, int lane)
 	const struct extracts *x = of(w);
 	bool had;
 
-	return store_extract_release(store_lane(x->store, lane), &x->source, x->epoch, &had);
+	return store_extract_release(store_lane(x->opts.store, lane), &x->source, x->epoch, &had);
 }
 
 static void rest(struct extracts *x, uint64_t ms)
@@ -168,11 +161,11 @@ static int store_fact(struct extracts *x, const struct fact *f, struct text orig
 		.by = asker_of(x),
 		.created_ms = f->time_ms ? f->time_ms : x->said[x->n_said - 1].time_ms,
 		.origin = origin,
-		.review = x->held ? REVIEW_HELD : REVIEW_OPEN,
+		.review = x->opts.held ? REVIEW_HELD : REVIEW_OPEN,
 		.once = true,
 	};
 	struct memory memory;
-	int r = memory_add(x->memories, &x->arena, &new, &memory, &x->why);
+	int r = memory_add(x->opts.memories, &x->arena, &new, &memory, &x->why);
 
 	if (r == 0)
 		x->n_stored += !memory.repeated;
@@ -196,10 +189,10 @@ static int keep_run(struct work *w, int lane)
 			r = store_fact(x, &x->facts[i], text_of(origin));
 	}
 	if (r == 0 && x->claimed)
-		r = store_extract_release(store_writer(x->store), &x->source, x->epoch, &had);
+		r = store_extract_release(store_writer(x->opts.store), &x->source, x->epoch, &had);
 	if (r == 0 && !had)
 		return -ESTALE;
-	return r ?: store_extract_mark(store_writer(x->store), &x->source, x->mark, x->all);
+	return r ?: store_extract_mark(store_writer(x->opts.store), &x->source, x->mark, x->all);
 }
 
 static void keep_finished(struct work *w, int result)
@@ -246,7 +239,7 @@ static int look_up(struct extracts *x, int lane, struct fact *f)
 		.text = f->text, .limit = ALIKE_MAX, .by = asker_of(x), .wait = &x->wait};
 	struct memory *hits;
 	unsigned n;
-	int r = memory_search(x->memories, lane, &x->arena, &q, &hits, &n, &x->why);
+	int r = memory_search(x->opts.memories, lane, &x->arena, &q, &hits, &n, &x->why);
 
 	f->known = false;
 	for (unsigned i = 0; r == 0 && i < n && !f->known; i++)
@@ -327,7 +320,7 @@ static const struct agent_bounds nothing = {.confined = true,
 /* Counts a question; false: enough for this hour, and *ret_ms is the rest of it. */
 static bool may_ask(struct extracts *x, uint64_t *ret_ms)
 {
-	uint64_t now = loop_now_ms(x->loop);
+	uint64_t now = loop_now_ms(x->opts.loop);
 
 	if (x->hour_ms == 0 || now - x->hour_ms >= HOUR_MS) {
 		x->hour_ms = now;
@@ -356,7 +349,7 @@ static void ask_agent(struct extracts *x)
 		rest(x, ms);
 		return;
 	}
-	x->at_work = chat_agent(x->chat, text_of(x->agent));
+	x->at_work = chat_agent(x->opts.chat, text_of(x->agent));
 	if (!x->at_work) {
 		failed(x, "agent not found");
 		return;
@@ -425,8 +418,8 @@ static int read_piece(struct extracts *x, struct connection *c)
 static int find_run(struct work *w, int lane)
 {
 	struct extracts *x = of(w);
-	struct connection *c = store_lane(x->store, lane);
-	int64_t idle_ms = clock_utc_ms() - x->idle_ms;
+	struct connection *c = store_lane(x->opts.store, lane);
+	int64_t idle_ms = clock_utc_ms() - x->opts.idle_ms;
 	int r = 0;
 
 	x->found = false;
@@ -447,7 +440,8 @@ static int claim_run(struct work *w, int lane)
 {
 	struct extracts *x = of(w);
 
-	return store_extract_claim(store_lane(x->store, lane), &x->source, x->epoch, &x->claimed);
+	return store_extract_claim(store_lane(x->opts.store, lane), &x->source, x->epoch,
+				   &x->claimed);
 }
 
 static void claim_finished(struct work *w, int result)
@@ -466,13 +460,13 @@ static void find_finished(struct work *w, int result)
 {
 	struct extracts *x = of(w);
 
-	x->epoch = node_epoch(x->node);
+	x->epoch = node_epoch(x->opts.node);
 	if (result != 0)
 		failed(x, fault_words(result));
 	else if (!x->found || x->stopping || (x->n_said == 0 && !x->all) ||
-		 (x->node && x->epoch == 0))
+		 (x->opts.node && x->epoch == 0))
 		rest(x, 0);
-	else if (x->node)
+	else if (x->opts.node)
 		submit(x, claim_run, claim_finished, true);
 	else
 		go_on(x);
@@ -482,7 +476,7 @@ static void on_tick(void *arg)
 {
 	struct extracts *x = arg;
 
-	if (x->busy || x->stopping || loop_now_ms(x->loop) < x->not_before_ms)
+	if (x->busy || x->stopping || loop_now_ms(x->opts.loop) < x->not_before_ms)
 		return;
 	x->busy = true;
 	x->n_facts = 0;
@@ -519,14 +513,8 @@ int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extra
 	x = calloc(1, sizeof(*x));
 	if (!x)
 		return -ENOMEM;
-	x->store = opts->store;
-	x->node = opts->node;
-	x->chat = opts->chat;
-	x->memories = opts->memories;
-	x->workers = opts->workers;
-	x->loop = opts->loop;
-	x->idle_ms = opts->idle_ms;
-	x->held = opts->held;
+	x->opts = *opts;
+	x->opts.agent = x->agent;
 	snprintf(x->agent, sizeof(x->agent), "%s", opts->agent);
 	arena_init(&x->arena, ROUND_BYTES);
 	buf_init(&x->question, ROUND_BYTES);

@@ -186,10 +186,7 @@ bool embedding_fails(const struct embedding *e)
 
 /* ---- start and end ---- */
 
-static void embedding_freep(struct embedding **e)
-{
-	embedding_free(*e);
-}
+CLEANUP_POINTER(embedding, embedding_free)
 
 static int open_model(struct embedding *e, const struct embedding_opts *opts, struct why *why)
 {

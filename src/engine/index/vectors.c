@@ -236,10 +236,7 @@ int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struc
 	return 0;
 }
 
-static void words_freep(struct words **w)
-{
-	words_free(*w);
-}
+CLEANUP_POINTER(words, words_free)
 
 int vectors_hash(struct arena *a, const struct text *texts, unsigned n, struct vectors *ret_vectors)
 {

@@ -31,10 +31,7 @@ static const int64_t day_ms = 24 * 3600 * 1000LL;
 
 /* ---- start and end ---- */
 
-static void memories_freep(struct memories **m)
-{
-	memories_free(*m);
-}
+CLEANUP_POINTER(memories, memories_free)
 
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
 		   struct why *why)
