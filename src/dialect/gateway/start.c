@@ -5,7 +5,6 @@
 #include "base/arena.h"
 #include "dialect/gateway/gateway.h"
 #include "dialect/life.h"
-#include "dialect/ocg/memory_answer.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/automation/job.h"
 #include "engine/program/process.h"

@@ -3,7 +3,6 @@
 
 #include "call/call.h"
 #include "dialect/koine/koine.h"
-#include "dialect/koine/session_json.h"
 #include "dialect/engine.h"
 #include "engine/session/observed.h"
 

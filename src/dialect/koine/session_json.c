@@ -1,4 +1,4 @@
-#include "dialect/koine/session_json.h"
+#include "dialect/koine/koine.h"
 
 #include <errno.h>
 

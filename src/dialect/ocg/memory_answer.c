@@ -1,4 +1,4 @@
-#include "dialect/ocg/memory_answer.h"
+#include "dialect/ocg/ocg.h"
 
 #include <errno.h>
 #include <stdio.h>

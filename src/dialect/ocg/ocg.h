@@ -119,3 +119,12 @@ int ocg_copy_messages(struct arena *a, const struct message *from, unsigned n, s
  */
 int ocg_chat_read(struct arena *a, const struct ocg_chat_in *in, const struct list *chains,
 		  struct chat_ask *ret_ask);
+
+/* ---- memory_answer.c: answers of the memory methods, JSON within a string, in the original's words ---- */
+
+/* Writes as many hits as fit into the buffer's maximum, each whole. If none fits, that is the
+ * buffer's error. */
+void ocg_answer_found(struct buf *out, struct text query, const struct memory *hits, unsigned n);
+void ocg_answer_entry(struct buf *out, const struct memory *m);
+void ocg_answer_stored(struct buf *out, const struct memory *m);
+void ocg_answer_duplicate(struct buf *out, const struct memory *m);
