@@ -213,26 +213,22 @@ struct source {
 
 static bool ask(struct cli *cli, const struct source *s, struct koine_answer **ret_answer)
 {
-	struct koine_json *params = params_new();
+	CLEANUP(json_freep) struct koine_json *params = params_new();
 	char error[TALK_ERROR];
 
 	if (s->limited)
 		params_add_int(params, "limit", ROWS);
 	params_add_raw(params, s->with[0], text_of(s->with[1]));
 	if (s->scoped && cli->command->completes == s->scoped && cli->command->scope) {
-		if (cli->command->begin && cli->command->begin(cli) != 0) {
-			koine_json_free(params);
+		if (cli->command->begin && cli->command->begin(cli) != 0)
 			return false;
-		}
 		cli->command->scope(cli, params);
 	}
 	cli->options.retries = 0;
 	cli->options.wait_ms = 0;
-	if (!cli->client && talk_try(cli, &cli->client, error) != 0) {
-		koine_json_free(params);
+	if (!cli->client && talk_try(cli, &cli->client, error) != 0)
 		return false;
-	}
-	return call_ask(cli, s->method, params, ret_answer) == 0;
+	return call_ask(cli, s->method, TAKE(params), ret_answer) == 0;
 }
 
 /* "running fix the tests": those that it has. */

@@ -117,7 +117,7 @@ static int launch(struct cli *cli)
 	const struct session_options *o = cli->own;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	CLEANUP(buf_donep) struct buf query;
-	struct koine_json *j;
+	CLEANUP(json_freep) struct koine_json *j = NULL;
 	char id[SESSION_ID_MAX];
 	int status = 0;
 	int r;
@@ -128,12 +128,10 @@ static int launch(struct cli *cli)
 		return r;
 	j = request_begin(cli, parent);
 	r = add_folder(cli, j, !parent);
-	if (r != 0) {
-		koine_json_free(j);
+	if (r != 0)
 		return r;
-	}
 	params_add_text(j, "query", buf_text(&query));
-	r = request_send(cli, j, &a);
+	r = request_send(cli, TAKE(j), &a);
 	if (r != 0)
 		return r;
 	member_copy(koine_answer_result(a), "id", id, sizeof(id));

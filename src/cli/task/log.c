@@ -329,15 +329,13 @@ static int add_env(struct koine_json *j, const struct option_list *env)
 }
 
 /* Adds what the options' rows cannot say. */
-static int send_added(struct cli *cli, struct koine_json *j, struct koine_answer **ret_answer)
+static int send_added(struct cli *cli, struct koine_json *params, struct koine_answer **ret_answer)
 {
+	CLEANUP(json_freep) struct koine_json *j = params;
 	const struct task_options *o = cli->own;
 	int r = add_folder(j, cli) ?: task_params_after(j, o) ?: add_env(j, &o->env);
 
-	if (r == 0)
-		return request_send(cli, j, ret_answer);
-	koine_json_free(j);
-	return r;
+	return r ?: request_send(cli, TAKE(j), ret_answer);
 }
 
 static int send_prompt(struct cli *cli, const struct buf *prompt, struct koine_answer **ret_answer)
@@ -363,17 +361,15 @@ static int send_command(struct cli *cli, struct koine_answer **ret_answer)
 	const char *const shell[] = {"sh", "-c", o->line};
 	const char *const *words = o->line ? shell : (const char *const *)cli->args;
 	int n = o->line ? 3 : cli->n_args;
-	struct koine_json *j = request_begin(cli, NULL);
+	CLEANUP(json_freep) struct koine_json *j = request_begin(cli, NULL);
 	int r = params_begin_array(j, "command") ? 0 : out_of_memory();
 
 	for (int i = 0; r == 0 && i < n; i++)
 		r = add_word(j, words[i]);
-	if (r != 0) {
-		koine_json_free(j);
+	if (r != 0)
 		return r;
-	}
 	koine_json_end_array(j);
-	return send_added(cli, j, ret_answer);
+	return send_added(cli, TAKE(j), ret_answer);
 }
 
 /* With --follow stdout is for what the task prints. */
@@ -467,20 +463,15 @@ static bool is_given(const struct cli *cli)
 static int send_edit(struct cli *cli, struct text prompt)
 {
 	const struct task_options *o = cli->own;
+	CLEANUP(json_freep) struct koine_json *j = NULL;
 	char id[TASK_ID_MAX];
-	struct koine_json *j;
-	int r;
 
 	if (!task_read_id(cli->args[0], id))
 		return EX_USAGE;
 	j = request_begin(cli, id);
 	params_add_text(j, "prompt", prompt);
 	params_add_raw(j, "after", o->no_after ? TEXT("[]") : (struct text) {0});
-	r = task_params_after(j, o);
-	if (r == 0)
-		return request_finish(cli, j, id);
-	koine_json_free(j);
-	return r;
+	return task_params_after(j, o) ?: request_finish(cli, TAKE(j), id);
 }
 
 static int send_edited(void *cli, struct text prompt)
