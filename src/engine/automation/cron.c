@@ -1,4 +1,4 @@
-#include "engine/automation/cron.h"
+#include "engine/automation/schedule.h"
 
 #include <stddef.h>
 #include <stdio.h>

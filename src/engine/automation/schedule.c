@@ -11,7 +11,6 @@
 
 #include "base/cleanup.h"
 #include "base/zone.h"
-#include "engine/automation/cron.h"
 
 struct schedule {
 	int64_t every_ms; /* 0: by the fields */

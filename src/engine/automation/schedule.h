@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/text.h"
@@ -32,3 +33,17 @@ void schedule_free(struct schedule *s);
 
 /* The first occurrence after that time; 0: never (30 February). */
 int64_t schedule_next(const struct schedule *s, int64_t after_ms);
+
+/* ---- cron.c: the five fields of cron, as sets of bits ---- */
+
+struct cron {
+	uint64_t minutes;  /* 0 to 59 */
+	uint64_t hours;    /* 0 to 23 */
+	uint64_t days;     /* 1 to 31 */
+	uint64_t months;   /* 1 to 12 */
+	uint64_t weekdays; /* 0 to 6, Sunday first */
+	/* Whether the field started with "*". */
+	bool any_hour, any_day, any_weekday;
+};
+
+int cron_parse(struct text expression, struct cron *ret_cron, struct why *why);

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "engine/index/embedding.h"
 #include "engine/index/indexes.h"
-#include "engine/memory/history.h"
 #include "engine/memory/inner.h"
 #include "store/history/deleted.h"
 #include "store/index/kept.h"

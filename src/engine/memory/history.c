@@ -6,8 +6,6 @@
  * and the former texts that were valid then. These are few, so they have no index that is
  * kept: one is made for the search, of a bounded number of them.
  */
-#include "engine/memory/history.h"
-
 #include <errno.h>
 #include <stdlib.h>
 

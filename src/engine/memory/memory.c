@@ -9,7 +9,6 @@
 #include "base/clock.h"
 #include "base/uuid.h"
 #include "engine/index/embedding.h"
-#include "engine/memory/history.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "engine/memory/recent.h"

@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "engine/memory/duplicates.h"
-#include "engine/memory/history.h"
 #include "engine/index/embedding.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"

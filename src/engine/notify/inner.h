@@ -14,12 +14,84 @@
 #include "base/list.h"
 #include "engine/event/condition.h"
 #include "engine/notify/notify.h"
-#include "engine/notify/token.h"
-#include "engine/notify/when.h"
 
 struct event;
 struct event_subscriber;
 struct look;
+struct zone;
+
+/* ---- when.c ---- */
+
+/* When a notifier may speak: not in its quiet hours, and not too often. */
+
+enum { RATE_MAX = 60 }; /* messages a minute that a notifier can be allowed at most */
+
+struct quiet {
+	bool is;
+	int from, until;   /* minutes of the day; until may be before from: over midnight */
+	struct zone *zone; /* NULL: the machine's */
+};
+
+/* "22:00-07:00"; "" for none. An empty zone is the machine's. */
+int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct why *why);
+void quiet_done(struct quiet *q);
+
+/* 0: it may speak; otherwise milliseconds until it may. */
+int64_t quiet_left(const struct quiet *q, int64_t now_ms);
+
+/* The times of its last messages, on a steady clock. */
+struct rate {
+	unsigned per_minute; /* 0: any number */
+	uint64_t last[RATE_MAX];
+	unsigned at;
+};
+
+int64_t rate_left(const struct rate *r, uint64_t now_ms);
+void rate_note(struct rate *r, uint64_t now_ms);
+
+/* ---- token.c ---- */
+
+/*
+ * What a button's token stands for. A token is 128 random bits, is used once, and ends with its
+ * time; what it means is known only here, so that nothing that comes back is believed.
+ */
+
+enum { TOKEN_LEN = 32, TOKENS_MAX = 512 };
+
+struct token {
+	char text[TOKEN_LEN + 1];
+	const void *about; /* the message that it stands in */
+	enum approval_status decision;
+	int64_t until_ms;
+	bool used;
+};
+
+/* All of one notifier. Zeros are an empty one. */
+struct tokens {
+	struct token *list;
+	unsigned n;
+	unsigned room;
+};
+
+void tokens_done(struct tokens *t);
+
+/* -ENOBUFS: there are TOKENS_MAX. The text stays valid until the token is forgotten. */
+int tokens_add(struct tokens *t, const void *about, enum approval_status decision, int64_t until_ms,
+	       char ret_text[TOKEN_LEN + 1]);
+
+enum token_state { TOKEN_GOOD, TOKEN_UNKNOWN, TOKEN_USED, TOKEN_LATE };
+
+/* What it stands for, and whether it counts; it stays as it is. */
+enum token_state tokens_see(const struct tokens *t, struct text text, int64_t now_ms,
+			    const struct token **ret_token);
+/* Uses it, and all others about the same. What it was for is also told of a used or late one. */
+enum token_state tokens_use(struct tokens *t, struct text text, int64_t now_ms,
+			    const void **ret_about, enum approval_status *ret_decision);
+/* Those about it may be used again: the decision could not be kept. */
+void tokens_release(struct tokens *t, const void *about);
+void tokens_forget(struct tokens *t, const void *about);
+
+/* ---- messages, and their ways ---- */
 
 enum {
 	MESSAGE_ARENA_MAX = 256 << 10,

@@ -1,4 +1,4 @@
-#include "engine/notify/token.h"
+#include "engine/notify/inner.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "engine/notify/when.h"
+#include "engine/notify/inner.h"
 
 #include <stdio.h>
 #include <string.h>

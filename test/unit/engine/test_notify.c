@@ -4,8 +4,7 @@
 #include "agent/notify/notifier.h"
 #include "base/clock.h"
 #include "check.h"
-#include "engine/notify/token.h"
-#include "engine/notify/when.h"
+#include "engine/notify/inner.h"
 
 /* ---- tokens ---- */
 
