@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHANGE_MAX = 64 << 20 };
 
@@ -31,6 +32,8 @@ int memory_change_keep(struct list *changes, const struct memory_change *change)
 		return -ENOMEM;
 	c->kind = change->kind;
 	c->purged = change->purged;
+	c->n_files = change->n_files;
+	memcpy(c->files, change->files, sizeof(c->files));
 	list_append(changes, &c->link);
 	arena_init(&c->arena, CHANGE_MAX);
 	c->memory = change->memory;

@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "model/memory.h"
+#include "store/index/kept.h"
 
 enum memory_change_kind { MEMORY_PUT, MEMORY_GONE, MEMORY_VECTOR };
 
@@ -18,7 +19,9 @@ struct memory_change {
 	const int8_t *vector; /* of MEMORY_VECTOR: dim bytes, also in the arena; dim 0: gone */
 	unsigned dim;
 	float scale;
-	bool purged; /* of MEMORY_GONE: an index that had it is dropped */
+	bool purged; /* of MEMORY_GONE: an index that had it is dropped, */
+	unsigned n_files;
+	char files[2][STORE_TOKEN_LEN + 1]; /* and these files of indexes are removed */
 	struct arena arena;
 };
 

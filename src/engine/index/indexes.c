@@ -29,6 +29,7 @@ int memory_indexes_new(const struct memory_indexes_opts *opts, struct memory_ind
 	m->keeping.indexes = m;
 	m->store = opts->store;
 	m->workers = opts->workers;
+	m->batch = opts->batch;
 	m->max_bytes = opts->max_bytes;
 	m->file_bytes = opts->file_bytes;
 	m->n_readers = opts->n_readers;
@@ -336,7 +337,7 @@ int index_put(struct search_index *index, struct search_scratch *scratch, const 
 	struct text rest = m->subjects;
 	unsigned n = 0;
 
-	/* Nobody finds what was replaced, but for a search of the past (history.h), or what is
+	/* Nobody finds what was replaced, but for a search of the past (memory/history.c), or what is
 	 * held until somebody has looked at it. */
 	if (m->valid_until_ms != 0 || m->review == REVIEW_HELD) {
 		search_index_remove(index, (uint64_t)m->seq);

@@ -17,6 +17,7 @@
 
 struct memory;
 struct memory_change;
+struct memory_changes;
 struct memory_indexes;
 struct store;
 
@@ -29,8 +30,9 @@ struct scope_name {
 
 struct memory_indexes_opts {
 	struct store *store;
-	unsigned n_readers;      /* the number of reader threads */
-	struct workers *workers; /* builds the indexes, and keeps them in files */
+	unsigned n_readers;                 /* the number of reader threads */
+	struct workers *workers;            /* builds the indexes, and keeps them in files */
+	const struct memory_changes *batch; /* the writer's */
 	size_t max_bytes;
 	const char *folder;  /* for files, in which large ones are kept; NULL: none */
 	uint64_t file_bytes; /* of all these files together */
@@ -70,13 +72,11 @@ int index_put(struct search_index *index, struct search_scratch *scratch, const 
 
 /* ---- purging, on the writer's thread ---- */
 
-/* No index has the memory's words after the commit, and no file. */
-int memory_indexes_purge(struct memory_indexes *m, const struct memory *gone);
+/* Of a memory that is gone: finds the files of indexes that have its words, which the store names no more. Neither
+ * an index nor a file has them once the change is committed. */
+int memory_indexes_purge(struct memory_indexes *m, struct memory_change *gone);
 
-void memory_indexes_mark(struct memory_indexes *m);    /* a call begins */
-void memory_indexes_undo(struct memory_indexes *m);    /* the call is undone */
-void memory_indexes_dropped(struct memory_indexes *m); /* the batch is over */
-/* After a commit: removes the files. */
+/* After a commit, before the batch is dropped. */
 void memory_indexes_clean_up(struct memory_indexes *m);
 
 struct memory_indexes_counts {

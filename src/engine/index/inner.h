@@ -114,15 +114,6 @@ struct index_keeping {
 	bool failed; /* there is no room for it, or no memory: try again much later */
 };
 
-enum { INDEXES_PURGED_MAX = 64 };
-
-/* What is purged in the writer's batch. */
-struct index_purging {
-	unsigned n; /* how many names of files are in memory_indexes.purged */
-	bool any;
-	bool all; /* there are more files than that: all that the store does not name are removed */
-};
-
 struct memory_indexes {
 	struct store *store;
 	struct workers *workers;
@@ -145,10 +136,8 @@ struct memory_indexes {
 	uint64_t n_committed;         /* changes of any scope */
 
 	/* The writer's. */
-	char purged[INDEXES_PURGED_MAX][STORE_TOKEN_LEN + 1]; /* files to remove after the commit */
-	struct index_purging purging, purging_mark; /* the mark is before the current call */
-	bool scrub;                                 /* the database's log has what was purged */
-	bool sweep; /* files that the store does not name are to be removed */
+	const struct memory_changes *batch;
+	bool scrub; /* the database's log has what was purged */
 
 	unsigned n_readers;
 	struct search_scratch *scratches[]; /* one for each reader, then the writer's */

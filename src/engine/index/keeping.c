@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/why.h"
+#include "engine/index/changes.h"
 #include "engine/index/file.h"
 #include "engine/index/inner.h"
 #include "search/index.h"
@@ -130,12 +131,22 @@ static bool is_stale(struct index_keeping *k)
 	return stale;
 }
 
+/* Whether the writer's batch purges a memory. */
+static bool has_purged(const struct memory_indexes *m)
+{
+	list_for_each (at, following, &m->batch->list) {
+		if (list_entry(at, struct memory_change, link)->purged)
+			return true;
+	}
+	return false;
+}
+
 static int name(struct index_keeping *k, struct connection *c, int lane)
 {
 	int r;
 
 	/* What was purged meanwhile, or in this batch, is in the file. */
-	if (k->writing && (is_stale(k) || k->indexes->scrub || k->indexes->purging.any))
+	if (k->writing && (is_stale(k) || k->indexes->scrub || has_purged(k->indexes)))
 		return -ESTALE;
 	r = k->writing ? store_kept_put(c, &k->kept) : 0;
 	return r ?: trim(k, c);
@@ -433,49 +444,24 @@ void memory_indexes_finish(struct memory_indexes *m)
 
 /* ---- purging ---- */
 
-int memory_indexes_purge(struct memory_indexes *m, const struct memory *gone)
+int memory_indexes_purge(struct memory_indexes *m, struct memory_change *gone)
 {
-	const struct scope_name scope = index_scope_of(gone);
-	char tokens[2][STORE_TOKEN_LEN + 1];
-	unsigned n = 0;
-	int r;
+	const struct scope_name scope = index_scope_of(&gone->memory);
 
-	m->purging.any = true;
-	r = store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind), scope.name,
-				  tokens, &n);
-	for (unsigned i = 0; r == 0 && i < n && !m->purging.all; i++) {
-		if (m->purging.n < INDEXES_PURGED_MAX)
-			memcpy(m->purged[m->purging.n++], tokens[i], sizeof(tokens[i]));
-		else
-			m->purging.all = true;
-	}
-	return r;
-}
-
-void memory_indexes_mark(struct memory_indexes *m)
-{
-	m->purging_mark = m->purging;
-}
-
-void memory_indexes_undo(struct memory_indexes *m)
-{
-	m->purging = m->purging_mark;
-}
-
-void memory_indexes_dropped(struct memory_indexes *m)
-{
-	m->purging = m->purging_mark = (struct index_purging) {0};
+	return store_kept_drop_scope(store_writer(m->store), scope_kind_name(scope.kind),
+				     scope.name, gone->files, &gone->n_files);
 }
 
 /* What fails here is tried again after the next commit: housekeeping makes one every minute. */
 void memory_indexes_clean_up(struct memory_indexes *m)
 {
-	for (unsigned i = 0; m->folder && i < m->purging.n; i++)
-		index_file_remove(m->folder, m->purged[i]);
-	m->sweep = m->sweep || m->purging.all;
-	m->scrub = m->scrub || m->purging.any;
-	if (m->sweep)
-		m->sweep = m->folder && sweep(&m->keeping, store_writer(m->store), -1) != 0;
+	m->scrub = m->scrub || has_purged(m);
+	list_for_each (at, following, &m->batch->list) {
+		const struct memory_change *c = list_entry(at, struct memory_change, link);
+
+		for (unsigned i = 0; m->folder && i < c->n_files; i++)
+			index_file_remove(m->folder, c->files[i]);
+	}
 	if (m->scrub)
 		m->scrub = !store_scrub(m->store);
 }

@@ -22,12 +22,12 @@ enum { SWEEP_AT_ONCE = 500, LIST_DEFAULT = 20 };
 /* ---- deleting ---- */
 
 /* An index from which a memory was removed still has its words. */
-static int forget_indexed(struct memories *m, const struct memory *gone)
+static int note_gone(struct memories *m, const struct memory *gone, bool purged)
 {
-	const struct memory_change change = {.kind = MEMORY_GONE, .memory = *gone, .purged = true};
+	struct memory_change change = {.kind = MEMORY_GONE, .memory = *gone, .purged = purged};
+	int r = purged ? memory_indexes_purge(m->indexes, &change) : 0;
 
-	return memory_indexes_purge(m->indexes, gone)
-		       ?: memory_change_keep(&m->changes.list, &change);
+	return r ?: memory_change_keep(&m->changes.list, &change);
 }
 
 /* How many deleted memories a prefix may mean as well. */
@@ -55,7 +55,7 @@ static int purge_deleted(struct memories *m, const struct store_scope *scope, st
 		return r;
 	if (n > 1)
 		return memory_refuse_prefix(id, why);
-	return forget_indexed(m, ret) ?: store_deleted_drop(c, ret->id, ret_deleted);
+	return note_gone(m, ret, true) ?: store_deleted_drop(c, ret->id, ret_deleted);
 }
 
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
@@ -96,8 +96,6 @@ int memory_forget_one(struct memories *m, const struct memory *gone,
 		      const struct memory_forgetting *how)
 {
 	const struct store_scope everything = {.everything = true};
-	const struct memory_change change = {
-		.kind = MEMORY_GONE, .memory = *gone, .purged = how->purge};
 	struct connection *c = store_writer(m->store);
 	bool found;
 	int r = 0;
@@ -106,14 +104,11 @@ int memory_forget_one(struct memories *m, const struct memory *gone,
 		r = store_deleted_keep(c, gone, how->root, how->now_ms);
 		atomic_store(&m->deleted, true);
 	}
-	if (r == 0 && how->purge)
-		r = memory_indexes_purge(m->indexes, gone);
 	if (r == 0)
 		r = store_memory_delete(c, &everything, gone->id, &found);
 	if (r != 0 || !found)
 		return r;
-	return memory_change_keep(&m->changes.list, &change)
-		       ?: memory_publish(m, "memory.deleted", gone);
+	return note_gone(m, gone, how->purge) ?: memory_publish(m, "memory.deleted", gone);
 }
 
 /* ---- restoring ---- */

@@ -36,13 +36,12 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 		   struct why *why)
 {
 	CLEANUP(memories_freep) struct memories *m = NULL;
-	const struct memory_indexes_opts indexes = {.store = opts->store,
-						    .n_readers = opts->n_readers,
-						    .workers = opts->workers,
-						    .max_bytes = opts->index_bytes,
-						    .folder = opts->shared ? NULL
-									   : opts->index_folder,
-						    .file_bytes = opts->index_file_bytes};
+	struct memory_indexes_opts indexes = {.store = opts->store,
+					      .n_readers = opts->n_readers,
+					      .workers = opts->workers,
+					      .max_bytes = opts->index_bytes,
+					      .folder = opts->shared ? NULL : opts->index_folder,
+					      .file_bytes = opts->index_file_bytes};
 	bool expires, deleted;
 	int r;
 
@@ -61,6 +60,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	m->keep_deleted_ms = opts->keep_deleted_days * day_ms;
 	m->shared = opts->shared;
 	memory_changes_init(&m->changes);
+	indexes.batch = &m->changes;
 	r = memory_indexes_new(&indexes, &m->indexes) ?: memory_recent_new(&m->recent);
 	if (r != 0)
 		return r;
@@ -147,7 +147,6 @@ void memories_mark(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_mark(&m->changes);
-	memory_indexes_mark(m->indexes);
 }
 
 void memories_undo(struct memories *m)
@@ -155,7 +154,6 @@ void memories_undo(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_undo(&m->changes);
-	memory_indexes_undo(m->indexes);
 }
 
 void memories_dropped(struct memories *m)
@@ -163,7 +161,6 @@ void memories_dropped(struct memories *m)
 	if (!m)
 		return;
 	memory_changes_drop(&m->changes);
-	memory_indexes_dropped(m->indexes);
 }
 
 void memories_apply(struct memories *m, const struct memory_change *change, int lane)
