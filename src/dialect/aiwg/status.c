@@ -285,22 +285,29 @@ static void write_rule(struct json *j, const struct rule *r)
 	json_end_object(j);
 }
 
+static unsigned count_rules(struct engine *s, struct text folder)
+{
+	const struct rule *rule = NULL;
+	unsigned n = 0;
+
+	while ((rule = automation_next_rule(s->automation, folder, rule)))
+		n++;
+	return n;
+}
+
 void aiwg_write_automation(struct json *j, struct engine *s, struct text folder)
 {
-	const struct rule *const *rules = NULL;
-	const struct rule_execution *log = NULL;
-	bool enabled = false;
-	unsigned n = 0;
-	unsigned n_log = 0;
+	const struct rule *rule = NULL;
+	const struct rule_execution *log;
+	unsigned n_log;
 
-	automation_rules(s->automation, folder, &rules, &n, &enabled);
 	automation_recent(s->automation, folder, &log, &n_log);
 	json_begin_object(j);
-	json_member_bool(j, "enabled", enabled);
-	json_member_uint(j, "ruleCount", n);
+	json_member_bool(j, "enabled", automation_is_enabled(s->automation, folder));
+	json_member_uint(j, "ruleCount", count_rules(s, folder));
 	json_member_array(j, "rules");
-	for (unsigned i = 0; i < n; i++)
-		write_rule(j, rules[i]);
+	while ((rule = automation_next_rule(s->automation, folder, rule)))
+		write_rule(j, rule);
 	json_end_array(j);
 	if (n_log > EXECUTIONS_SHOWN) {
 		log += n_log - EXECUTIONS_SHOWN;
@@ -361,14 +368,9 @@ static void write_monitors(struct json *j, const struct server *s, struct text f
 
 static void write_rule_count(struct json *j, struct engine *s, struct text folder)
 {
-	const struct rule *const *rules;
-	bool enabled = false;
-	unsigned n = 0;
-
-	automation_rules(s->automation, folder, &rules, &n, &enabled);
 	json_member_object(j, "automation");
-	json_member_bool(j, "enabled", enabled);
-	json_member_uint(j, "rule_count", n);
+	json_member_bool(j, "enabled", automation_is_enabled(s->automation, folder));
+	json_member_uint(j, "rule_count", count_rules(s, folder));
 	json_end_object(j);
 }
 

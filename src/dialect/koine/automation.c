@@ -37,17 +37,15 @@ static void write_rule(struct json *j, const struct rule *r)
 static struct done handle_rules(struct call *c)
 {
 	const struct rules_in *in = c->in;
-	const struct rule *const *rules = NULL;
-	bool enabled = false;
-	unsigned n = 0;
+	struct automation *a = call_automation(c);
+	const struct rule *rule = NULL;
 	struct json *j;
 
-	automation_rules(call_automation(c), in->project, &rules, &n, &enabled);
 	j = call_object(c);
-	json_member_bool(j, "enabled", enabled);
+	json_member_bool(j, "enabled", automation_is_enabled(a, in->project));
 	json_member_array(j, "rules");
-	for (unsigned i = 0; i < n; i++)
-		write_rule(j, rules[i]);
+	while ((rule = automation_next_rule(a, in->project, rule)))
+		write_rule(j, rule);
 	json_end_array(j);
 	json_member_uint(j, "left_out", trust_left_out(call_trust(c), in->project));
 	return call_reply_object(c);

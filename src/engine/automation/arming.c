@@ -209,8 +209,6 @@ int arm_new_rules(struct automation *a, struct text origin)
 
 void armings_drop(struct automation *a)
 {
-	struct list *first;
-
-	while ((first = list_first(&a->armings)))
-		arming_free(list_entry(first, struct arming, link));
+	list_for_each (at, following, &a->armings)
+		arming_free(list_entry(at, struct arming, link));
 }

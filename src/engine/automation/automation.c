@@ -44,10 +44,8 @@ static void carry_over(struct live_rule *r, const struct live_rule *old)
 
 static void drop_all(struct list *rules)
 {
-	struct list *first;
-
-	while ((first = list_first(rules))) {
-		struct live_rule *r = list_entry(first, struct live_rule, link);
+	list_for_each (at, following, rules) {
+		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		r->gone = true;
 		rule_unwatch(r);
@@ -69,22 +67,6 @@ static void complain(const struct rule *in, const struct why *why,
 		fn(arg, sentence);
 }
 
-/* To show one more. */
-static int make_room(struct automation *a)
-{
-	unsigned room = a->shown_room ? 2 * a->shown_room : 32;
-	const struct rule **more;
-
-	if (a->n_rules < a->shown_room)
-		return 0;
-	more = realloc(a->shown_rules, room * sizeof(more[0]));
-	if (!more)
-		return -ENOMEM;
-	a->shown_rules = more;
-	a->shown_room = room;
-	return 0;
-}
-
 static int add_rule(struct automation *a, struct text origin, const struct rule *in,
 		    struct list *old, struct why *why)
 {
@@ -93,7 +75,7 @@ static int add_rule(struct automation *a, struct text origin, const struct rule 
 
 	if (a->n_rules == RULES_MAX)
 		return refuse(why, REFUSE_LIMIT, "too many rules (limit %d)", RULES_MAX);
-	e = make_room(a) ?: rule_new(a, origin, in, &r, why);
+	e = rule_new(a, origin, in, &r, why);
 	if (e != 0)
 		return e;
 	if (find_key(&a->rules, r->key)) {
@@ -166,27 +148,28 @@ static bool is_of(struct text project, struct text wanted)
 	return !wanted.data || text_equal(project, wanted);
 }
 
-void automation_rules(struct automation *a, struct text project,
-		      const struct rule *const **ret_rules, unsigned *ret_n, bool *ret_enabled)
+bool automation_is_enabled(const struct automation *a, struct text project)
 {
-	unsigned n = 0;
+	return a && switches_are_on(a, project);
+}
 
-	*ret_rules = a ? a->shown_rules : NULL;
-	*ret_n = 0;
-	*ret_enabled = false;
-	if (!a)
-		return;
-	list_for_each (at, following, &a->rules) {
+const struct rule *automation_next_rule(struct automation *a, struct text project,
+					const struct rule *last)
+{
+	struct list *at = !a     ? NULL
+			  : last ? list_entry(last, struct live_rule, def)->link.next
+				 : a->rules.next;
+
+	for (; at && at != &a->rules; at = at->next) {
 		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (!is_of(r->def.project, project))
 			continue;
 		r->def.enabled = rule_is_enabled(r);
 		r->def.next_ms = rule_is_on(r) ? r->next_ms : 0;
-		a->shown_rules[n++] = &r->def;
+		return &r->def;
 	}
-	*ret_n = n;
-	*ret_enabled = switches_are_on(a, project);
+	return NULL;
 }
 
 void automation_recent(struct automation *a, struct text project,
@@ -314,23 +297,18 @@ bool automation_idle(const struct automation *a)
 
 void automation_free(struct automation *a)
 {
-	struct list *first;
-
 	if (!a)
 		return;
 	automation_stop(a);
 	armings_drop(a);
 	records_done(&a->records);
-	while ((first = list_first(&a->firings)))
-		firing_free(list_entry(first, struct firing, link));
+	list_for_each (at, following, &a->firings)
+		firing_free(list_entry(at, struct firing, link));
 	drop_all(&a->rules);
-	while ((first = list_first(&a->switches))) {
-		list_remove(first);
-		free(list_entry(first, struct rule_switch, link));
-	}
+	list_for_each (at, following, &a->switches)
+		free(list_entry(at, struct rule_switch, link));
 	for (unsigned i = 0; i < RULE_LOG_MAX; i++)
 		execution_done(&a->log[i]);
 	http_client_free(a->http);
-	free(a->shown_rules);
 	free(a);
 }

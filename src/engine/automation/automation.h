@@ -76,9 +76,13 @@ bool automation_idle(const struct automation *a);
 /* Accepts NULL; call it after the last work has finished. */
 void automation_free(struct automation *a);
 
-/* The rules of a project, or all for {NULL, 0}. Valid until the next pass of the loop. */
-void automation_rules(struct automation *a, struct text project,
-		      const struct rule *const **ret_rules, unsigned *ret_n, bool *ret_enabled);
+/* Whether neither the global switch nor that project's is off. False for NULL. */
+bool automation_is_enabled(const struct automation *a, struct text project);
+
+/* The rule of a project, or of all for {NULL, 0}, that comes after `last`; NULL stands for the first and for none.
+ * Valid until the next pass of the loop. */
+const struct rule *automation_next_rule(struct automation *a, struct text project,
+					const struct rule *last);
 
 /* The newest of all that is in the log of events, the last one last: the same before and after a restart,
  * and at every host. Runs on a reader's thread. limit: 1 to RULE_LOG_LIST_MAX. */

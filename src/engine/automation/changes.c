@@ -214,19 +214,16 @@ int changes_new(const struct changes_opts *opts, struct changes **ret_changes)
 
 void changes_free(struct changes *c)
 {
-	struct list *first;
-
 	if (!c)
 		return;
-	while ((first = list_first(&c->folders))) {
-		struct folder *f = list_entry(first, struct folder, link);
+	list_for_each (at, following, &c->folders) {
+		struct folder *f = list_entry(at, struct folder, link);
 
 		watch_close(f->watch);
-		list_remove(&f->link);
 		free(f);
 	}
-	while (first_pending(c))
-		drop(c, first_pending(c));
+	list_for_each (at, following, &c->pending)
+		free(list_entry(at, struct pending, link));
 	timer_free(c->timer);
 	free(c);
 }

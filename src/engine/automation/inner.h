@@ -112,8 +112,6 @@ struct automation {
 	unsigned own_next;
 	struct execution log[RULE_LOG_MAX];
 	unsigned log_next, n_log;
-	const struct rule **shown_rules; /* for automation_rules; has room for all of them */
-	unsigned shown_room;
 	struct rule_execution shown_log[RULE_LOG_MAX];
 };
 

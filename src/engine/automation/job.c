@@ -200,22 +200,19 @@ static int set_rules(struct jobs *jobs)
 
 static void show(struct jobs *jobs, const struct live_job *j, struct job_info *ret)
 {
-	const struct rule *const *rules;
-	bool enabled;
-	unsigned n;
+	const struct rule *rule = NULL;
 
 	*ret = (struct job_info) {.id = j->id,
 				  .data = j->job.data.value,
 				  .created_ms = j->job.created_ms,
 				  .updated_ms = j->job.updated_ms};
-	automation_rules(jobs->opts.automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
-	for (unsigned i = 0; i < n; i++) {
-		if (rules[i]->project.len > 0 || !text_is(rules[i]->id, j->id))
+	while ((rule = automation_next_rule(jobs->opts.automation, (struct text) {0}, rule))) {
+		if (rule->project.len > 0 || !text_is(rule->id, j->id))
 			continue;
-		ret->enabled = rules[i]->enabled;
-		ret->next_ms = rules[i]->next_ms;
-		ret->fired_ms = rules[i]->fired_ms;
-		ret->n_fired = rules[i]->n_fired;
+		ret->enabled = rule->enabled;
+		ret->next_ms = rule->next_ms;
+		ret->fired_ms = rule->fired_ms;
+		ret->n_fired = rule->n_fired;
 	}
 }
 
@@ -676,14 +673,10 @@ int jobs_new(const struct jobs_opts *opts, struct jobs **ret_jobs)
 
 void jobs_free(struct jobs *jobs)
 {
-	struct list *first;
-
 	if (!jobs)
 		return;
 	records_done(&jobs->records);
-	while ((first = list_first(&jobs->list))) {
-		list_remove(first);
-		job_free(list_entry(first, struct live_job, link));
-	}
+	list_for_each (at, following, &jobs->list)
+		job_free(list_entry(at, struct live_job, link));
 	free(jobs);
 }

@@ -262,10 +262,8 @@ void rule_watch(struct live_rule *r)
 
 void rule_unwatch(struct live_rule *r)
 {
-	struct list *first;
-
-	while ((first = list_first(&r->watches))) {
-		struct folder_watch *w = list_entry(first, struct folder_watch, link);
+	list_for_each (at, following, &r->watches) {
+		struct folder_watch *w = list_entry(at, struct folder_watch, link);
 
 		watch_close(w->watch);
 		list_remove(&w->link);

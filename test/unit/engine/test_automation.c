@@ -477,14 +477,11 @@ static unsigned n_executions(struct world *w)
 
 static const struct rule *info(struct world *w, const char *id)
 {
-	const struct rule *const *rules;
-	bool enabled;
-	unsigned n;
+	const struct rule *rule = NULL;
 
-	automation_rules(w->automation, (struct text) {NULL, 0}, &rules, &n, &enabled);
-	for (unsigned i = 0; i < n; i++) {
-		if (text_is(rules[i]->id, id))
-			return rules[i];
+	while ((rule = automation_next_rule(w->automation, (struct text) {NULL, 0}, rule))) {
+		if (text_is(rule->id, id))
+			return rule;
 	}
 	fail_msg("no rule %s", id);
 	return NULL;
@@ -1370,9 +1367,7 @@ TEST(a_projects_switch_is_its_own)
 {
 	struct world *w = *state;
 	struct rule r[2] = {by_event("here", "x"), by_event("there", "x")};
-	const struct rule *const *rules;
-	bool on;
-	unsigned n;
+	const struct rule *rule;
 
 	r[0].project = TEXT("/p");
 	r[1].project = TEXT("/q");
@@ -1381,11 +1376,11 @@ TEST(a_projects_switch_is_its_own)
 	happen(w, "x", "y", NULL);
 	assert_int_equal(w->n_tasks, 1);
 	assert_string_equal(w->tasks[0].project, "/q");
-	automation_rules(w->automation, TEXT("/p"), &rules, &n, &on);
-	assert_int_equal(n, 1);
-	assert_false(on);
-	automation_rules(w->automation, TEXT("/q"), &rules, &n, &on);
-	assert_true(on);
+	rule = automation_next_rule(w->automation, TEXT("/p"), NULL);
+	assert_true(rule && text_is(rule->project, "/p"));
+	assert_null(automation_next_rule(w->automation, TEXT("/p"), rule));
+	assert_false(automation_is_enabled(w->automation, TEXT("/p")));
+	assert_true(automation_is_enabled(w->automation, TEXT("/q")));
 	/* An event of one project is not the other's. */
 	automation_event(w->automation, TEXT("/p"), TEXT("y"), TEXT("x"), NULL);
 	settle(w);
