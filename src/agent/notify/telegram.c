@@ -410,13 +410,11 @@ static int open_telegram(struct notifier *n, const struct notifier_opts *o, stru
 static void close_telegram(struct notifier *n)
 {
 	struct telegram *t = of(n);
-	struct list *first;
 
-	while ((first = list_first(&t->acks))) {
-		struct ack *ack = list_entry(first, struct ack, link);
+	list_for_each (at, following, &t->acks) {
+		struct ack *ack = list_entry(at, struct ack, link);
 
 		http_fetch_cancel(ack->fetch);
-		list_remove(first);
 		free(ack);
 	}
 }

@@ -43,15 +43,6 @@ static void forget_oldest(struct agent_server *s)
 	s->n_folders--;
 }
 
-static void push_first(struct agent_server *s, struct server_folder *f)
-{
-	list_remove(&f->link);
-	f->link.next = s->folders.next;
-	f->link.prev = &s->folders;
-	s->folders.next->prev = &f->link;
-	s->folders.next = &f->link;
-}
-
 void agent_server_know_folder(struct agent_server *s, struct text path)
 {
 	struct server_folder *f = folder_find(s, path);
@@ -67,8 +58,10 @@ void agent_server_know_folder(struct agent_server *s, struct text path)
 			forget_oldest(s);
 		s->n_folders++;
 	}
-	if (f)
-		push_first(s, f);
+	if (!f)
+		return;
+	list_remove(&f->link);
+	list_append(s->folders.next, &f->link); /* before the first */
 }
 
 static struct server_folder *next_folder(struct agent_server *s)

@@ -69,16 +69,6 @@ static char *copy_of(const char *s)
 	return strdup(s ? s : "");
 }
 
-static void free_folders(struct agent_server *s)
-{
-	struct list *first;
-
-	while ((first = list_first(&s->folders))) {
-		list_remove(first);
-		free(list_entry(first, struct server_folder, link));
-	}
-}
-
 void agent_server_free(struct agent_server *s)
 {
 	if (!s)
@@ -88,7 +78,8 @@ void agent_server_free(struct agent_server *s)
 	arena_done(&s->arena);
 	timer_free(s->again);
 	http_client_free(s->http);
-	free_folders(s);
+	list_for_each (at, following, &s->folders)
+		free(list_entry(at, struct server_folder, link));
 	free(s->name);
 	free(s->url);
 	free(s->user);
@@ -197,10 +188,8 @@ static void reply_free(struct reply *p)
 /* Whoever sent them hears that the connection has ended, and sends them again after the next. */
 void server_replies_drop(struct agent_server *s)
 {
-	struct list *first;
-
-	while ((first = list_first(&s->replies)))
-		reply_free(list_entry(first, struct reply, link));
+	list_for_each (at, following, &s->replies)
+		reply_free(list_entry(at, struct reply, link));
 }
 
 static void on_replied(void *arg, const struct http_answer *a)

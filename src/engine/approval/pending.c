@@ -291,10 +291,8 @@ void pending_resolved(struct approvals *a, struct pending *p, const struct appro
 
 void pending_free_all(struct approvals *a)
 {
-	struct list *first;
-
-	while ((first = list_first(&a->pending))) {
-		struct pending *p = list_entry(first, struct pending, link);
+	list_for_each (at, following, &a->pending) {
+		struct pending *p = list_entry(at, struct pending, link);
 
 		remove_pending(a, p);
 		waiters_free(&p->waiters);

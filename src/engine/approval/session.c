@@ -20,11 +20,11 @@ struct ended {
 
 static void drop_ended(struct approvals *a)
 {
-	struct list *first = list_first(&a->ended);
+	struct ended *e = list_entry(list_first(&a->ended), struct ended, link);
 
-	list_remove(first);
+	list_remove(&e->link);
 	a->n_ended--;
-	free(list_entry(first, struct ended, link));
+	free(e);
 }
 
 void approval_ended_clear(struct approvals *a)

@@ -29,12 +29,8 @@ void waiters_tell(struct list *waiters, int result, const struct approval *appro
 
 void waiters_free(struct list *waiters)
 {
-	struct list *first;
-
-	while ((first = list_first(waiters))) {
-		list_remove(first);
-		free(list_entry(first, struct approval_waiter, link));
-	}
+	list_for_each (at, following, waiters)
+		free(list_entry(at, struct approval_waiter, link));
 }
 
 static int ask(struct approvals *a, const struct approval_new *in,

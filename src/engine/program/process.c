@@ -276,7 +276,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 		       struct process **ret_process, struct why *why)
 {
 	struct process *p = calloc(1, sizeof(*p));
-	int r = 0;
+	int r;
 
 	if (!p)
 		return -ENOMEM;
@@ -287,14 +287,10 @@ static int process_new(struct processes *all, const struct process_new *in,
 	buf_init(&p->output, PROCESS_OUTPUT_MAX);
 	make_id(all, p->id);
 	p->command = strndup(in->command.data, in->command.len);
-	if (!p->command)
-		r = -ENOMEM;
+	r = p->command ? resolve(all, in->workdir, &p->workdir, why) : -ENOMEM;
 	if (r == 0)
-		r = resolve(all, in->workdir, &p->workdir, why);
-	if (r == 0)
-		r = timer_new(all->opts.loop, on_grace, p, &p->grace);
-	if (r == 0)
-		r = tree_mark(all->opts.owner, p->mark);
+		r = timer_new(all->opts.loop, on_grace, p, &p->grace)
+			    ?: tree_mark(all->opts.owner, p->mark);
 	if (r != 0) {
 		process_free(p);
 		return r;

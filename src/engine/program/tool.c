@@ -398,12 +398,10 @@ void tools_stop(struct tools *t)
 
 void tools_free(struct tools *t)
 {
-	struct list *first;
-
 	if (!t)
 		return;
-	while ((first = list_first(&t->runs)))
-		run_free(list_entry(first, struct tool_run, link));
+	list_for_each (at, following, &t->runs)
+		run_free(list_entry(at, struct tool_run, link));
 	if (t->folder_fd >= 0)
 		close(t->folder_fd);
 	free(t->folder);

@@ -180,16 +180,12 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 	struct text path, content;
 	struct object_builder w;
 	mode_t mode;
-	int e = tool_text(r, "path", true, &path, why);
+	int e = tool_text(r, "path", true, &path, why) ?:
+		tool_number(r, "offset", 1, &offset, why) ?:
+		tool_number(r, "limit", 0, &limit, why) ?:
+		tool_path_find(r, path, false, &p, why) ?:
+		read_file(r, &p, TOOL_READ_MAX, &content, &mode, why);
 
-	if (e == 0)
-		e = tool_number(r, "offset", 1, &offset, why);
-	if (e == 0)
-		e = tool_number(r, "limit", 0, &limit, why);
-	if (e == 0)
-		e = tool_path_find(r, path, false, &p, why);
-	if (e == 0)
-		e = read_file(r, &p, TOOL_READ_MAX, &content, &mode, why);
 	if (e != 0)
 		return e;
 	object_begin(&w, &r->arena);
@@ -239,16 +235,12 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 	struct text path, content;
 	struct object_builder w;
 	mode_t mode = 0;
-	int e = tool_text(r, "path", true, &path, why);
+	int e = tool_text(r, "path", true, &path, why)
+			?: tool_text(r, "content", false, &content, why);
 
-	if (e == 0)
-		e = tool_text(r, "content", false, &content, why);
 	if (e == 0 && !content.data)
 		e = refuse_field(why, "content", "content is required");
-	if (e == 0)
-		e = tool_path_find(r, path, true, &p, why);
-	if (e == 0)
-		e = look(&p, &mode, why);
+	e = e ?: tool_path_find(r, path, true, &p, why) ?: look(&p, &mode, why);
 	if (e == 0)
 		e = at_end ? append(&p, content, why) : replace(&p, mode, content, why);
 	if (e != 0)
@@ -310,20 +302,14 @@ int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct
 	struct text path, from, to, content;
 	struct object_builder w;
 	mode_t mode;
-	int e = tool_text(r, "path", true, &path, why);
+	int e = tool_text(r, "path", true, &path, why) ?:
+		tool_text(r, "oldText", true, &from, why) ?:
+		tool_text(r, "newText", false, &to, why) ?:
+		tool_path_find(r, path, false, &p, why) ?:
+		read_file(r, &p, TOOL_EDIT_MAX, &content, &mode, why) ?:
+		change(r, content, from, to, &content, why) ?:
+		replace(&p, mode, content, why);
 
-	if (e == 0)
-		e = tool_text(r, "oldText", true, &from, why);
-	if (e == 0)
-		e = tool_text(r, "newText", false, &to, why);
-	if (e == 0)
-		e = tool_path_find(r, path, false, &p, why);
-	if (e == 0)
-		e = read_file(r, &p, TOOL_EDIT_MAX, &content, &mode, why);
-	if (e == 0)
-		e = change(r, content, from, to, &content, why);
-	if (e == 0)
-		e = replace(&p, mode, content, why);
 	if (e != 0)
 		return e;
 	object_begin(&w, &r->arena);

@@ -139,9 +139,8 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	int e = need(r, "text", &in.content, why);
 
 	if (e == 0)
-		e = tool_text(r, "category", false, &in.category, why);
-	if (e == 0)
-		e = tool_number(r, "importance", 0, &in.importance, why);
+		e = tool_text(r, "category", false, &in.category, why)
+			    ?: tool_number(r, "importance", 0, &in.importance, why);
 	if (e != 0)
 		return e;
 	in.category = memory_lenient_category(in.category);
