@@ -14,7 +14,6 @@
 
 static struct {
 	int refusal; /* of chat_send */
-	bool at_once;
 	struct chat_sink sink;
 	struct chat_ask ask;
 	char request[64];
@@ -46,10 +45,7 @@ int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_s
 	played.sink = *sink;
 	snprintf(played.request, sizeof(played.request), "%.*s", (int)ask->request_id.len,
 		 ask->request_id.data);
-	if (played.at_once)
-		end_turn((struct chat_answer) {.outcome = AGENT_DONE});
-	else
-		*ret_turn = (struct chat_turn *)&played;
+	*ret_turn = (struct chat_turn *)&played;
 	return 0;
 }
 
@@ -263,13 +259,13 @@ TEST(who_does_not_read_is_not_flooded_and_loses_nothing)
 
 /* ---- ends ---- */
 
-TEST(a_turn_may_end_at_once)
+TEST(a_turn_may_end_without_text)
 {
 	struct fixture f;
 
 	start(&f);
-	played.at_once = true;
 	say(&f, ASK("{'content':'hi','request_id':-7}"));
+	end_turn((struct chat_answer) {.outcome = AGENT_DONE});
 	hear(&f, RESULT("{'content':'','request_id':-7,'conversation':'c1','stop':'end',"
 			"'tokens':{}}"));
 	finish(&f);
