@@ -47,16 +47,6 @@ static const char *model_url(const struct agent_setting *a)
 	return a->url[0] ? a->url : "https://api.anthropic.com";
 }
 
-/* The key itself is read when a turn begins, so that a file that is corrected later is used
- * then. */
-static int look_at_key(const struct agent_setting *a, struct why *why)
-{
-	char what[SECTION_NAME_MAX + 8];
-
-	snprintf(what, sizeof(what), "%s key", a->name);
-	return secret_check(a->key_file, what, why);
-}
-
 static int make_model(const struct settings *s, const struct agent_setting *a, struct loop *l,
 		      const struct environments *env, struct agent **ret, struct why *why)
 {
@@ -159,24 +149,18 @@ static int look_for_program(const struct agent_setting *a, struct why *why)
 		       ?: command_find(words[0], a->cwd, path, sizeof(path), why);
 }
 
-static bool has_value(const char *variable)
-{
-	const char *value = getenv(variable);
-
-	return value && value[0];
-}
-
-/* Refuses with what keeps the agent from answering, as far as that can be seen now. */
+/* Refuses with what keeps the agent from answering, as far as that can be seen now. The key itself is
+ * read when a turn begins, so that a file that is corrected later is used then. */
 static int look_at_agent(const struct agent_setting *a, struct why *why)
 {
-	if (a->key_env[0] && !has_value(a->key_env))
-		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
-			      a->key_env);
-	if (a->key_file[0])
-		return look_at_key(a, why);
-	if (a->kind == AGENT_COMMAND)
-		return look_for_program(a, why);
-	return 0;
+	char what[SECTION_NAME_MAX + 8];
+	int r;
+
+	snprintf(what, sizeof(what), "%s key", a->name);
+	r = secret_check_variable(a->key_env, why) ?: secret_check(a->key_file, what, why);
+	if (r != 0 || a->kind != AGENT_COMMAND)
+		return r;
+	return look_for_program(a, why);
 }
 
 static bool lacks_model(const struct agent_setting *a)

@@ -105,18 +105,15 @@ static void on_watchdog(void *arg)
 	notify_send("WATCHDOG=1");
 }
 
-static int watch_signals(struct daemon *d, struct why *why)
+static int watch_signals(struct daemon *d)
 {
-	int r;
-
 	signal(SIGPIPE, SIG_IGN);
-	r = signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term)
+	return signal_watch_new(d->loop, SIGTERM, on_term, d, &d->term)
 		?: signal_watch_new(d->loop, SIGINT, on_term, d, &d->interrupt)
 		?: signal_watch_new(d->loop, SIGHUP, on_hangup, d, &d->hangup);
-	return r;
 }
 
-static int start_watchdog(struct daemon *d, struct why *why)
+static int start_watchdog(struct daemon *d)
 {
 	uint64_t every = notify_watchdog_ms();
 
@@ -209,7 +206,7 @@ static bool is_program(const struct engine *engine, struct text name, bool runs_
 	return strcmp(agent->ops->kind, "command") == 0;
 }
 
-static int make_server(struct daemon *d, struct why *why)
+static int make_server(struct daemon *d)
 {
 	const struct server_opts opts = {
 		.check_human = check_human,
@@ -247,31 +244,15 @@ static int prepare(struct daemon *d, struct why *why)
 		return r;
 	loop_measure(d->loop);
 	d->hosts.means = (struct dialect_means) {.arena = &d->arena, .loop = d->loop};
-	r = hosts_prepare(&d->hosts, d->settings, &d->environments, why)
+	return hosts_prepare(&d->hosts, d->settings, &d->environments, why)
 		?: model_check(d->settings, why)
 		?: agents_make(d, why);
-	return r;
-}
-
-static int make_environments(struct daemon *d, struct why *why)
-{
-	return environments_make(d->settings, d->server, &d->arena, &d->environments);
-}
-
-static int start_keeper(struct daemon *d, struct why *why)
-{
-	return tree_keeper_new(d->loop, &d->keeper);
-}
-
-static int start_dialects(struct daemon *d, struct why *why)
-{
-	return hosts_step(&d->hosts, DIALECT_START, why);
 }
 
 static const char page_sessions[] = "page sessions", page_port[] = "page port";
 
 /* After a restart the browsers that were signed in go on. */
-static int take_over_page(struct daemon *d, struct why *why)
+static int take_over_page(struct daemon *d)
 {
 	const struct page_handover from = {.sessions = listeners_take_other(page_sessions),
 					   .held = listeners_take_other(page_port)};
@@ -291,48 +272,39 @@ static void hand_over_page(const struct daemon *d)
 		close(to.sessions);
 }
 
-static int start_housekeeping(struct daemon *d, struct why *why)
-{
-	return housekeeping_start(d->server, d->engine, &d->housekeeping);
-}
-
-static const step_fn steps[] = {
-	/* The sockets come first: of several daemons that start at once, one gets them all and the
-	 * others are refused. Nobody is served before the loop turns. */
-	registries_make,
-	make_server,
-	watch_signals,
-	stop_prepare,
-	listen_everywhere,
-	make_environments,
-	/* Until the loop turns the threads have no work, so these may write to the store directly. */
-	daemon_open_engine,
-	tokens_make,
-	start_keeper, /* processes that escape a task become our children */
-	node_begin,
-	events_begin,
-	memories_begin,
-	agents_start,
-	tasks_begin,
-	approvals_begin,
-	sessions_begin,
-	servers_begin,
-	extracts_begin,
-	rules_start,
-	notify_begin,
-	start_dialects,
-	take_over_page,
-	start_housekeeping,
-	start_watchdog,
-};
-
+/*
+ * The sockets come first: of several daemons that start at once, one gets them all and the
+ * others are refused. Nobody is served before the loop turns.
+ *
+ * Until then the threads have no work, so what follows the store may write to it directly. With the
+ * keeper, processes that escape a task become our children.
+ */
 static int start(struct daemon *d, struct why *why)
 {
-	int r = 0;
-
-	for (unsigned i = 0; r == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
-		r = steps[i](d, why);
-	return r;
+	return registries_make(d)
+		?: make_server(d)
+		?: watch_signals(d)
+		?: stop_prepare(d)
+		?: listen_everywhere(d, why)
+		?: environments_make(d->settings, d->server, &d->arena, &d->environments)
+		?: daemon_open_engine(d, why)
+		?: tokens_make(d, why)
+		?: tree_keeper_new(d->loop, &d->keeper)
+		?: node_begin(d, why)
+		?: events_begin(d)
+		?: memories_begin(d, why)
+		?: agents_start(d, why)
+		?: tasks_begin(d, why)
+		?: approvals_begin(d, why)
+		?: sessions_begin(d)
+		?: servers_begin(d)
+		?: extracts_begin(d, why)
+		?: rules_start(d)
+		?: notify_begin(d, why)
+		?: hosts_step(&d->hosts, DIALECT_START, why)
+		?: take_over_page(d)
+		?: housekeeping_start(d->server, d->engine, &d->housekeeping)
+		?: start_watchdog(d);
 }
 
 /* ---- from the start to the end ---- */

@@ -170,7 +170,7 @@ int node_begin(struct daemon *d, struct why *why)
 
 /* ---- events ---- */
 
-int events_begin(struct daemon *d, struct why *why)
+int events_begin(struct daemon *d)
 {
 	const struct settings *s = d->settings;
 	struct engine *engine = d->engine;
@@ -317,7 +317,7 @@ int approvals_begin(struct daemon *d, struct why *why)
 
 /* ---- sessions ---- */
 
-int sessions_begin(struct daemon *d, struct why *why)
+int sessions_begin(struct daemon *d)
 {
 	const struct session_settings *s = &d->settings->sessions;
 	struct engine *engine = d->engine;

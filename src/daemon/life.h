@@ -135,13 +135,10 @@ struct daemon {
 	char **env;    /* of the program that runs then; NULL: ours */
 };
 
-/* Each step of a start: 0, a fault, or a refusal with a sentence. */
-typedef int (*step_fn)(struct daemon *d, struct why *why);
-
 /* ---- listen.c ---- */
 
 /* Methods by name, for each dialect. */
-int registries_make(struct daemon *d, struct why *why);
+int registries_make(struct daemon *d);
 void registries_free(struct daemon *d);
 
 /* A broken project is skipped. Refuses to start if nothing at all can be served. */
@@ -173,12 +170,12 @@ int daemon_accepted(const struct settings *s, char *out, size_t size);
  * `out` has PATH_MAX bytes. */
 int daemon_beside_store(const struct daemon *d, const char *ending, char *out);
 int node_begin(struct daemon *d, struct why *why);
-int events_begin(struct daemon *d, struct why *why);
+int events_begin(struct daemon *d);
 /* Ends processes that a crash has left, and resumes tasks that waited. Call it before the
  * threads start. */
 int tasks_begin(struct daemon *d, struct why *why);
 int approvals_begin(struct daemon *d, struct why *why);
-int sessions_begin(struct daemon *d, struct why *why);
+int sessions_begin(struct daemon *d);
 /* After the agents. */
 int extracts_begin(struct daemon *d, struct why *why);
 void engine_reload(struct daemon *d);
@@ -209,7 +206,7 @@ bool agents_check(const struct settings *s);
 /* ---- servers.c: servers of agents, mirrored into the inbox ---- */
 
 /* After approvals. */
-int servers_begin(struct daemon *d, struct why *why);
+int servers_begin(struct daemon *d);
 /* Before the settings are exchanged. Servers that cannot be mirrored are logged. */
 void servers_reload(struct daemon *d, const struct settings *fresh);
 /* Prints what each would do and what is wrong with it. */
@@ -218,7 +215,7 @@ void servers_check(const struct settings *s);
 /* ---- rules.c ---- */
 
 /* Call it after tasks and approvals. A wrong rule is logged and left out. */
-int rules_start(struct daemon *d, struct why *why);
+int rules_start(struct daemon *d);
 void rules_reload(struct daemon *d);
 /* A rule that is invalid now stays as it was, if it was valid before. */
 void rules_keep_former(struct daemon *d, struct settings *fresh,
@@ -273,7 +270,7 @@ int words_open(const struct settings *s, struct word_file **ret_file, struct why
 /* ---- stop.c ---- */
 
 /* Makes the timers of a stop. */
-int stop_prepare(struct daemon *d, struct why *why);
+int stop_prepare(struct daemon *d);
 
 /* Begins a clean stop; a second call hurries it. `force` gives running calls no time. */
 void stop_begin(struct daemon *d, bool force);
@@ -294,8 +291,9 @@ void stop_server_closed(void *daemon);
 
 /* As file_read_secret; refuses an empty file. */
 int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);
-/* Whether it can be read. */
+/* Whether it can be read; whether the variable is set. For "", which names none, both are well. */
 int secret_check(const char *file, const char *what, struct why *why);
+int secret_check_variable(const char *name, struct why *why);
 
 /* The tokens that HTTP clients must present. */
 

@@ -45,7 +45,7 @@ static int add_methods(struct registry *r, const struct dialect *d, bool debug)
 	return e;
 }
 
-int registries_make(struct daemon *d, struct why *why)
+int registries_make(struct daemon *d)
 {
 	int r = 0;
 

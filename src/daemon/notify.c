@@ -21,16 +21,13 @@ struct secrets {
 static int read_secret(const char *variable, const char *file, const char *what,
 		       char out[NOTIFIER_SECRET_MAX], struct why *why)
 {
-	const char *value = variable[0] ? getenv(variable) : NULL;
+	const char *value = variable[0] ? getenv(variable) : "";
 
 	out[0] = '\0';
 	if (file[0])
 		return file_read_secret(file, what, out, NOTIFIER_SECRET_MAX, why);
-	if (!variable[0])
-		return 0;
-	if (!value || !value[0])
-		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
-			      variable);
+	if (secret_check_variable(variable, why) != 0)
+		return REFUSE_NOT_FOUND;
 	if (strlen(value) >= NOTIFIER_SECRET_MAX)
 		return refuse(why, REFUSE_PARAMS,
 			      "the value of environment variable %s is longer than %d bytes",
@@ -41,14 +38,9 @@ static int read_secret(const char *variable, const char *file, const char *what,
 
 static int read_secrets(const struct notify_setting *s, struct secrets *out, struct why *why)
 {
-	int r = read_secret(s->key_env, s->key_file, "key", out->key, why);
-
-	if (r == 0)
-		r = read_secret(s->topic_env, s->topic_file, "topic", out->topic, why);
-	if (r == 0)
-		r = read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic,
-				why);
-	return r;
+	return read_secret(s->key_env, s->key_file, "key", out->key, why)
+		?: read_secret(s->topic_env, s->topic_file, "topic", out->topic, why)
+		?: read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic, why);
 }
 
 /* ---- making them ---- */

@@ -106,7 +106,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 	}
 }
 
-int rules_start(struct daemon *d, struct why *why)
+int rules_start(struct daemon *d)
 {
 	struct engine *engine = d->engine;
 	const struct automation_opts opts = {

@@ -26,7 +26,7 @@ static int add(struct daemon *d, const struct agent_server_setting *s)
 	return mirror_add(d->engine->mirrors, &opts);
 }
 
-int servers_begin(struct daemon *d, struct why *why)
+int servers_begin(struct daemon *d)
 {
 	const struct agent_server_settings *s = &d->settings->agent_servers;
 	const struct mirrors_opts opts = {
@@ -72,12 +72,8 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 /* Whether the password is there. Whether the server answers, a running koined says. */
 static int look_at(const struct agent_server_setting *s, struct why *why)
 {
-	const char *value = s->password_env[0] ? getenv(s->password_env) : "x";
-
-	if (!value || !value[0])
-		return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set",
-			      s->password_env);
-	return s->password_file[0] ? secret_check(s->password_file, "password", why) : 0;
+	return secret_check_variable(s->password_env, why)
+		       ?: secret_check(s->password_file, "password", why);
 }
 
 void servers_check(const struct settings *s)

@@ -200,7 +200,7 @@ int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *
 	return 0;
 }
 
-int stop_prepare(struct daemon *d, struct why *why)
+int stop_prepare(struct daemon *d)
 {
 	for (unsigned i = 0; i < N_STOPS; i++)
 		d->stops[i].daemon = d;

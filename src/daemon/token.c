@@ -24,10 +24,19 @@ int secret_read(const char *file, const char *what, char *out, size_t size, stru
 int secret_check(const char *file, const char *what, struct why *why)
 {
 	char secret[4096];
-	int r = secret_read(file, what, secret, sizeof(secret), why);
+	int r = file[0] ? secret_read(file, what, secret, sizeof(secret), why) : 0;
 
 	explicit_bzero(secret, sizeof(secret));
 	return r;
+}
+
+int secret_check_variable(const char *name, struct why *why)
+{
+	const char *value = name[0] ? getenv(name) : "set";
+
+	if (value && value[0])
+		return 0;
+	return refuse(why, REFUSE_NOT_FOUND, "environment variable %s is not set", name);
 }
 
 /* ---- tokens ---- */

@@ -253,11 +253,6 @@ static void on_poll(uv_poll_t *uv, int status, int events)
 	act(w->client, w->fd, flags);
 }
 
-static void free_watched(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 static struct watched *watch(struct http_client *c, curl_socket_t fd)
 {
 	struct watched *w = calloc(1, sizeof(*w));
@@ -298,7 +293,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 
 	if (what == CURL_POLL_REMOVE) {
 		if (w)
-			uv_close((uv_handle_t *)&w->uv, free_watched);
+			uv_close((uv_handle_t *)&w->uv, free_data);
 		curl_multi_assign(c->multi, fd, NULL);
 		return 0;
 	}

@@ -1,7 +1,9 @@
 /* Inside io/ only: the loop, socket files, inherited sockets. */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <uv.h>
 
@@ -11,6 +13,18 @@
 
 /* The libuv loop behind a struct loop. */
 uv_loop_t *loop_uv(struct loop *l);
+
+/* Frees a closed handle's owner, which is its data. */
+static inline void free_data(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+static inline void closedirp(DIR **d)
+{
+	if (*d)
+		closedir(*d);
+}
 
 /* A listening Unix socket's file. One process at a time may have it, and it is private from the first
  * instant. */

@@ -191,14 +191,9 @@ const struct histogram *loop_held(const struct loop *l)
 }
 
 /* The handle is the first member of its owner, so its data pointer is free for us. */
-static void free_owner(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 static void close_handle(void *handle)
 {
-	uv_close(handle, free_owner);
+	uv_close(handle, free_data);
 }
 
 static void timer_fired(uv_timer_t *uv)
@@ -350,6 +345,18 @@ void wake_hold(struct wake *w, bool hold)
 }
 
 /* ---- what other threads do ---- */
+
+int thread_start(pthread_t *ret_thread, void *(*entry)(void *arg), void *arg)
+{
+	sigset_t all, before;
+	int r;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	r = pthread_create(ret_thread, NULL, entry, arg);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return -r;
+}
 
 static void take_back(uv_async_t *back)
 {

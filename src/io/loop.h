@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -68,6 +69,9 @@ void wake_free(struct wake *w);
 void wake_send(struct wake *w);
 /* Whether this wake alone keeps the loop running; true at first. */
 void wake_hold(struct wake *w, bool hold);
+
+/* A thread that gets no signals, since they belong to the loop. */
+int thread_start(pthread_t *ret_thread, void *(*entry)(void *arg), void *arg);
 
 /*
  * Something that another thread does for the loop, inside whatever wants it done. The loop turns

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "io/inner.h"
 #include "io/process/lineage.h"
 
 /* Computed once, so that our calls cost no system call. */
@@ -167,10 +168,14 @@ static int find_row(int ask, const struct end *src, const struct end *dst,
 	return 0;
 }
 
+static int open_ask(void)
+{
+	return socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+}
+
 int peer_ask_open(int listening, int *ret_ask)
 {
-	CLEANUP(closep)
-	int ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	CLEANUP(closep) int ask = open_ask();
 	struct sockaddr_storage name = {0};
 	struct inet_diag_msg row;
 	socklen_t len = sizeof(name);
@@ -209,6 +214,15 @@ static bool tells(const struct inet_diag_msg *row, const struct end *src, const 
 		row->idiag_state == TCP_FIN_WAIT2);
 }
 
+static struct peer peer_of_row(const struct inet_diag_msg *row)
+{
+	return (struct peer) {.known = true,
+			      .other = is_other(row->idiag_uid),
+			      .uid = row->idiag_uid,
+			      .gid = (gid_t)-1,
+			      .inode = row->idiag_inode};
+}
+
 static bool ask_for(int ask, const struct sockaddr_storage *our,
 		    const struct sockaddr_storage *their, struct peer *ret_peer)
 {
@@ -218,18 +232,13 @@ static bool ask_for(int ask, const struct sockaddr_storage *our,
 	*ret_peer = (struct peer) {.known = false};
 	if (find_row(ask, &src, &dst, &row) != 0 || !tells(&row, &src, &dst))
 		return false;
-	*ret_peer = (struct peer) {.known = true,
-				   .other = is_other(row.idiag_uid),
-				   .uid = row.idiag_uid,
-				   .gid = (gid_t)-1,
-				   .inode = row.idiag_inode};
+	*ret_peer = peer_of_row(&row);
 	return true;
 }
 
 bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer)
 {
-	CLEANUP(closep)
-	int ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	CLEANUP(closep) int ask = open_ask();
 	const struct end here = end_of(name);
 	const struct end nobody = {.family = here.family};
 	struct inet_diag_msg row;
@@ -237,11 +246,7 @@ bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer)
 	*ret_peer = (struct peer) {.known = false};
 	if (ask < 0 || find_row(ask, &here, &nobody, &row) != 0 || row.idiag_state != TCP_LISTEN)
 		return false;
-	*ret_peer = (struct peer) {.known = true,
-				   .other = is_other(row.idiag_uid),
-				   .uid = row.idiag_uid,
-				   .gid = (gid_t)-1,
-				   .inode = row.idiag_inode};
+	*ret_peer = peer_of_row(&row);
 	return true;
 }
 
@@ -265,20 +270,13 @@ bool peer_of_inet(int ask, int fd, const struct sockaddr_storage *our,
 bool peer_of_names(const struct sockaddr_storage *our, const struct sockaddr_storage *their,
 		   struct peer *ret_peer)
 {
-	CLEANUP(closep)
-	int ask = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_SOCK_DIAG);
+	CLEANUP(closep) int ask = open_ask();
 
 	*ret_peer = (struct peer) {.known = false};
 	return ask >= 0 && ask_for(ask, our, their, ret_peer);
 }
 
 /* ---- its processes ---- */
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
 
 static bool holds(int proc, const char *pid, const char *link)
 {

@@ -175,12 +175,6 @@ static bool join(char out[PATH_MAX], const char *folder, const char *name)
 	return snprintf(out, PATH_MAX, "%s%s%s", folder, slash, name) < PATH_MAX;
 }
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
-}
-
 /* Only the root may be a link. */
 static DIR *open_folder(const struct watch *w, const char *path)
 {

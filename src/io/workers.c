@@ -370,20 +370,6 @@ static void *writer_main(void *arg)
 	}
 }
 
-/* Signals belong to the loop. */
-static int start_thread(struct lane *lane, void *(*entry)(void *))
-{
-	sigset_t all;
-	sigset_t before;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&lane->thread, NULL, entry, lane);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return -r;
-}
-
 static int start_lanes(struct workers *w)
 {
 	unsigned n = w->opts.n_readers + 1;
@@ -395,7 +381,7 @@ static int start_lanes(struct workers *w)
 
 		lane->workers = w;
 		lane->number = writer ? -1 : (int)i;
-		r = start_thread(lane, writer ? writer_main : reader_main);
+		r = thread_start(&lane->thread, writer ? writer_main : reader_main, lane);
 		if (r != 0)
 			return r;
 		w->n_lanes++;

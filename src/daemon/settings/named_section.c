@@ -306,8 +306,6 @@ void section_write(const struct section_kind *kind, const struct settings *s, FI
 
 /* ---- the environment ---- */
 
-enum { PREFIX_MAX = 32 };
-
 static char env_char(char c)
 {
 	return (char)(isalnum((unsigned char)c) ? toupper((unsigned char)c) : '_');
@@ -326,13 +324,10 @@ static bool env_same(const char *name, const char *text, size_t n)
 }
 
 /* Writes "KOINE_WORD_" and returns its length. */
-static size_t env_prefix(const struct section_kind *kind, char out[PREFIX_MAX])
+static size_t env_prefix(const struct section_kind *kind, char out[ENV_NAME_MAX])
 {
-	int n = snprintf(out, PREFIX_MAX, "KOINE_%s_", kind->word);
-
-	for (char *p = out; *p; p++)
-		*p = env_char(*p);
-	return (size_t)n;
+	setting_variable(kind->word, "", out);
+	return strlen(out);
 }
 
 /* Finds the key in "NAME_KEY": the longest that matches, so that NAME_KEY_COMMAND is not
@@ -363,7 +358,7 @@ static int env_name(const struct section_kind *kind, const struct settings *s, c
 		    size_t n, char out[SECTION_NAME_MAX + 1], struct why *why)
 {
 	const char *found = NULL;
-	char prefix[PREFIX_MAX];
+	char prefix[ENV_NAME_MAX];
 
 	env_prefix(kind, prefix);
 	for (unsigned i = 0; i < *count_of(kind, s); i++) {
@@ -415,7 +410,7 @@ static int read_variable(const struct section_kind *kind, struct settings *s, co
 /* KOINE_AGENT_SERVER_NAME_KEY is not of [agent SERVER_NAME]: the longest word counts. */
 static bool is_of_another(const struct section_kind *kind, const char *variable)
 {
-	char prefix[PREFIX_MAX], other[PREFIX_MAX];
+	char prefix[ENV_NAME_MAX], other[ENV_NAME_MAX];
 	const size_t n = env_prefix(kind, prefix);
 
 	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
@@ -433,7 +428,7 @@ static bool is_of_another(const struct section_kind *kind, const char *variable)
 
 int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why)
 {
-	char prefix[PREFIX_MAX];
+	char prefix[ENV_NAME_MAX];
 	const size_t n = env_prefix(kind, prefix);
 
 	for (char **entry = environ; entry && *entry; entry++) {

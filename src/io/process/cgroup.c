@@ -16,6 +16,7 @@
 
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "io/inner.h"
 
 enum { DEPTH_MAX = 16 };
 
@@ -31,12 +32,6 @@ static void fclosep(FILE **f)
 {
 	if (*f)
 		fclose(*f);
-}
-
-static void closedirp(DIR **d)
-{
-	if (*d)
-		closedir(*d);
 }
 
 /* "0::/path" in /proc/self/cgroup. */

@@ -531,9 +531,6 @@ void child_begin_until(uint64_t boot_ms)
 
 /* ---- beside the loop ---- */
 
-static void start_all(struct list *asides);
-static struct helper starter = HELPER(starter, start_all);
-
 static void start_all(struct list *asides)
 {
 	struct list *first;
@@ -546,6 +543,8 @@ static void start_all(struct list *asides)
 		aside_end(&c->start);
 	}
 }
+
+static struct helper starter = HELPER(starter, start_all);
 
 static void catch_up(struct child *c)
 {

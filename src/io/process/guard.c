@@ -217,11 +217,6 @@ static bool wait_for_end(struct watchman *w, int ms)
 	return spawn_reap(&w->process);
 }
 
-static void free_watchman(uv_handle_t *handle)
-{
-	free(handle->data);
-}
-
 /* One that cannot be killed (it hangs in the kernel) keeps its memory: whoever reaps it later
  * writes there. */
 static void forget_kept(uv_handle_t *handle)
@@ -245,7 +240,7 @@ static void dismiss(struct guard *g, bool kills)
 	ended = wait_for_end(w, kills ? KILLED_MS : END_MS);
 	tree_spare(0);
 	closep(&w->process.pidfd);
-	uv_close((uv_handle_t *)&w->poll, ended ? free_watchman : forget_kept);
+	uv_close((uv_handle_t *)&w->poll, ended ? free_data : forget_kept);
 }
 
 static int watch(struct guard *g, struct watchman *w)

@@ -25,22 +25,6 @@ static void *help(void *arg)
 	return NULL;
 }
 
-/* Signals are for the loop's thread. */
-static int start_thread(struct helper *h)
-{
-	sigset_t all, before;
-	pthread_t thread;
-	int r;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	r = pthread_create(&thread, NULL, help, h);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (r == 0)
-		pthread_detach(thread);
-	return -r;
-}
-
 /* A fork takes no thread along, and what the thread had then is not ours. */
 static void forget_parent(struct helper *h)
 {
@@ -53,14 +37,18 @@ static void forget_parent(struct helper *h)
 int helper_start(struct helper *h, struct loop *l)
 {
 	int r = loop_prepare_asides(l);
+	pthread_t thread;
 
 	if (r != 0)
 		return r;
 	if (h->process != 0 && h->process != getpid())
 		forget_parent(h);
 	pthread_mutex_lock(&h->lock);
-	if (h->process == 0)
-		r = start_thread(h);
+	if (h->process == 0) {
+		r = thread_start(&thread, help, h);
+		if (r == 0)
+			pthread_detach(thread);
+	}
 	if (r == 0)
 		h->process = getpid();
 	pthread_mutex_unlock(&h->lock);

@@ -5,17 +5,9 @@
 
 #include "base/cleanup.h"
 
-static void run(struct list *asides);
-struct helper hunter = HELPER(hunter, run);
-
 static struct hunt *hunt_of(struct list *link)
 {
 	return list_entry(list_entry(link, struct aside, link), struct hunt, aside);
-}
-
-static struct tree_wish wish_of(const struct hunt *h)
-{
-	return (struct tree_wish) {.mark = h->mark, .told_group = h->told_group};
 }
 
 /* Where there is no memory for all, one after another. */
@@ -25,14 +17,15 @@ static void search(struct list *hunts, size_t n, int number)
 	size_t i = 0;
 
 	list_for_each (at, following, hunts) {
-		struct tree_wish one = wish_of(hunt_of(at));
+		struct hunt *h = hunt_of(at);
+		struct tree_wish one = {.mark = h->mark, .told_group = h->told_group};
 
 		if (wishes) {
 			wishes[i++] = one;
 			continue;
 		}
 		tree_signal_many(&one, 1, number);
-		hunt_of(at)->n = one.n;
+		h->n = one.n;
 	}
 	if (!wishes)
 		return;
@@ -99,3 +92,5 @@ static void run(struct list *asides)
 		}
 	}
 }
+
+struct helper hunter = HELPER(hunter, run);

@@ -163,8 +163,26 @@ static void on_swept(struct supervised *s)
 	tell_exit(s);
 }
 
-static void drop(struct supervised *s);
-static void give_up(struct supervised *s, bool kills);
+static void drop(struct supervised *s)
+{
+	child_free(s->child);
+	if (!s->cgroup) {
+		free(s);
+		return;
+	}
+	s->hunt.cgroup = s->cgroup;
+	s->hunt.removes = true;
+	helper_give(&hunter, s->loop, &s->hunt.aside);
+}
+
+/* Nobody is told any more. */
+static void give_up(struct supervised *s, bool kills)
+{
+	if (kills)
+		hunt(s, SIGKILL);
+	else
+		drop(s);
+}
 
 static void on_hunted(struct aside *a)
 {
@@ -360,27 +378,6 @@ long long supervised_started(const struct supervised *s)
 void supervised_read(struct supervised *s, bool on)
 {
 	child_read(s->child, on);
-}
-
-static void drop(struct supervised *s)
-{
-	child_free(s->child);
-	if (!s->cgroup) {
-		free(s);
-		return;
-	}
-	s->hunt.cgroup = s->cgroup;
-	s->hunt.removes = true;
-	helper_give(&hunter, s->loop, &s->hunt.aside);
-}
-
-/* Nobody is told any more. */
-static void give_up(struct supervised *s, bool kills)
-{
-	if (kills)
-		hunt(s, SIGKILL);
-	else
-		drop(s);
 }
 
 void supervised_free(struct supervised *s)
