@@ -77,18 +77,11 @@ static int find_us(const struct server *server, struct arena *a, struct told *re
 
 /* ---- each of them ---- */
 
-static int add_word(struct arena *a, const char *word, const char **ret)
-{
-	*ret = arena_copy(a, word, strlen(word));
-	return *ret ? 0 : -ENOMEM;
-}
-
 /* The words of a setting, in the arena; NULL-terminated. */
 static int read_words(struct arena *a, const char *text, const char ***ret_words)
 {
 	CLEANUP(freep) char **words = NULL;
 	unsigned n = 0;
-	int r = 0;
 
 	*ret_words = NULL;
 	/* A wrong setting was refused when it was set, so only an empty one fails here. */
@@ -97,9 +90,12 @@ static int read_words(struct arena *a, const char *text, const char ***ret_words
 	*ret_words = arena_zalloc(a, (n + 1) * sizeof(**ret_words));
 	if (!*ret_words)
 		return -ENOMEM;
-	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = add_word(a, words[i], &(*ret_words)[i]);
-	return r;
+	for (unsigned i = 0; i < n; i++) {
+		(*ret_words)[i] = arena_copy(a, words[i], strlen(words[i]));
+		if (!(*ret_words)[i])
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 static int make(struct arena *a, const struct environment_opts *like, const char *given,

@@ -23,12 +23,60 @@ struct flag_row {
 	void (*offer)(const struct offer *o);
 };
 
-/* ---- the table ---- */
+enum { SAID_MAX = 60 };
 
-static void offer_dialects(const struct offer *o);
-static void offer_settings(const struct offer *o);
-static void offer_agents(const struct offer *o);
-static void offer_levels(const struct offer *o);
+/* ---- values that completion offers: all of them are texts of ours ---- */
+
+static void offer_one(const struct offer *o, const char *value, const char *said)
+{
+	if (strncmp(value, o->typed, strlen(o->typed)) != 0)
+		return;
+	printf("%.*s%s", o->before_len, o->before, value);
+	if (said)
+		putchar(o->zsh ? ':' : '\t');
+	for (int i = 0; said && said[i] && i < SAID_MAX; i++)
+		putchar(said[i] == '\n' ? ' ' : said[i]);
+	putchar('\n');
+}
+
+static void offer_dialects(const struct offer *o)
+{
+	char word[64];
+
+	for (unsigned i = 0; i < n_dialects; i++) {
+		snprintf(word, sizeof(word), "%s=", dialects[i]->name);
+		offer_one(o, word, NULL);
+	}
+}
+
+static void offer_settings(const struct offer *o)
+{
+	static const struct settings none;
+	const struct setting *row;
+	char word[128];
+	void *base;
+
+	for (unsigned i = 0; (row = settings_row(&none, i, &base)); i++) {
+		snprintf(word, sizeof(word), "%s.%s=", row->section, row->key);
+		offer_one(o, word, row->doc);
+	}
+}
+
+static void offer_agents(const struct offer *o)
+{
+	offer_one(o, "recall", "built-in agent that quotes the conversation and the memory");
+	offer_one(o, "none", "start without a default agent");
+}
+
+static void offer_levels(const struct offer *o)
+{
+	static const char *const levels[] = {"err", "warn", "info", "debug"};
+
+	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
+		offer_one(o, levels[i], NULL);
+}
+
+/* ---- the table ---- */
 
 static const struct flag_row rows[] = {
 	{"config", "FILE", FLAG_CONFIG, "read settings from FILE; see koine.conf(5)", "files"},
@@ -70,7 +118,7 @@ static const struct flag_row rows[] = {
 	{"help", NULL, FLAG_HELP, "print this help"},
 };
 
-enum { N_ROWS = sizeof(rows) / sizeof(rows[0]), LEFT_WIDTH = 24, SAID_MAX = 60 };
+enum { N_ROWS = sizeof(rows) / sizeof(rows[0]), LEFT_WIDTH = 24 };
 
 const char flags_short[] = "hV";
 
@@ -127,56 +175,7 @@ void flags_help(FILE *out)
 	      out);
 }
 
-/* ---- completion: everything in it is a text of ours ---- */
-
-static void offer_one(const struct offer *o, const char *value, const char *said)
-{
-	if (strncmp(value, o->typed, strlen(o->typed)) != 0)
-		return;
-	printf("%.*s%s", o->before_len, o->before, value);
-	if (said)
-		putchar(o->zsh ? ':' : '\t');
-	for (int i = 0; said && said[i] && i < SAID_MAX; i++)
-		putchar(said[i] == '\n' ? ' ' : said[i]);
-	putchar('\n');
-}
-
-static void offer_dialects(const struct offer *o)
-{
-	char word[64];
-
-	for (unsigned i = 0; i < n_dialects; i++) {
-		snprintf(word, sizeof(word), "%s=", dialects[i]->name);
-		offer_one(o, word, NULL);
-	}
-}
-
-static void offer_settings(const struct offer *o)
-{
-	static const struct settings none;
-	const struct setting *row;
-	char word[128];
-	void *base;
-
-	for (unsigned i = 0; (row = settings_row(&none, i, &base)); i++) {
-		snprintf(word, sizeof(word), "%s.%s=", row->section, row->key);
-		offer_one(o, word, row->doc);
-	}
-}
-
-static void offer_agents(const struct offer *o)
-{
-	offer_one(o, "recall", "built-in agent that quotes the conversation and the memory");
-	offer_one(o, "none", "start without a default agent");
-}
-
-static void offer_levels(const struct offer *o)
-{
-	static const char *const levels[] = {"err", "warn", "info", "debug"};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		offer_one(o, levels[i], NULL);
-}
+/* ---- completion ---- */
 
 static void offer_flags(const struct offer *o)
 {

@@ -196,7 +196,7 @@ static unsigned default_places(const struct settings *s, char places[PLACES][PAT
 		snprintf(places[0], PATH_LEN, "%.*s/words.bin", PATH_LEN - 12, s->root);
 		return 1;
 	}
-	paths_words(places[0]);
+	paths_state("words.bin", places[0]);
 	snprintf(places[1], PATH_LEN, "%s/words.bin", KOINE_DATA);
 	return PLACES;
 }

@@ -8,7 +8,6 @@
 #include "call/server.h"
 #include "daemon/dialects.h"
 #include "daemon/life.h"
-#include "daemon/settings/rule.h"
 #include "daemon/settings/settings.h"
 #include "engine/engine.h"
 #include "engine/task/task.h"

@@ -8,7 +8,7 @@
 #include "base/why.h"
 #include "call/server.h"
 #include "daemon/life.h"
-#include "daemon/settings/rule.h"
+#include "daemon/settings/settings.h"
 #include "engine/automation/automation.h"
 
 enum {

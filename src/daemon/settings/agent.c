@@ -1,10 +1,9 @@
-#include "daemon/settings/agent.h"
+#include "daemon/settings/settings.h"
 
 #include <string.h>
 
 #include "agent/command/command.h"
 #include "agent/model/model.h"
-#include "daemon/settings/settings.h"
 
 static const char *const kind_words[] = {"recall", "openai", "anthropic", "command", NULL};
 static const char *const input_words[] = {

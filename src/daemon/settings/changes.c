@@ -74,7 +74,6 @@ void settings_each_change(const struct settings *was, const struct settings *now
 		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
 		fn(arg, &(struct settings_change) {
 				.row = row,
-				.i = i,
 				.key = key,
 				.line = i < SETTING_LINES_MAX ? now->lines[i] : 0,
 			});

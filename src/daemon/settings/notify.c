@@ -1,12 +1,10 @@
-#include "daemon/settings/notify.h"
+#include "daemon/settings/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "agent/notify/notifier.h"
-#include "daemon/settings/rule.h"
-#include "daemon/settings/settings.h"
 #include "engine/notify/notify.h"
 
 static const char *const kind_words[] = {"", "ntfy", "telegram", "webhook", "command", NULL};

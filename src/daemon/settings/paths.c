@@ -48,14 +48,9 @@ void paths_config(char out[PATH_LEN])
 	standard_path("XDG_CONFIG_HOME", "/etc", ".config", "koine.conf", out);
 }
 
-void paths_store(char out[PATH_LEN])
+void paths_state(const char *file, char out[PATH_LEN])
 {
-	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", "koine.db", out);
-}
-
-void paths_words(char out[PATH_LEN])
-{
-	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", "words.bin", out);
+	standard_path("XDG_STATE_HOME", "/var/lib", ".local/state", file, out);
 }
 
 bool paths_expand(const char *path, char out[PATH_LEN])

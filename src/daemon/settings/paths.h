@@ -14,12 +14,9 @@ void paths_runtime(char out[PATH_LEN]);
  * or /etc/koine/koine.conf for root. */
 void paths_config(char out[PATH_LEN]);
 
-/* The store: $XDG_STATE_HOME/koine/koine.db, ~/.local/state/koine/koine.db, or
- * /var/lib/koine/koine.db for root. */
-void paths_store(char out[PATH_LEN]);
-
-/* The table of word vectors that a user has put beside the default store: words.bin. */
-void paths_words(char out[PATH_LEN]);
+/* The store, or the table of word vectors that a user has put beside it (words.bin):
+ * $XDG_STATE_HOME/koine/FILE, ~/.local/state/koine/FILE, or /var/lib/koine/FILE for root. */
+void paths_state(const char *file, char out[PATH_LEN]);
 
 /* Replaces a leading "~/" with the user's home folder; false if that is unknown. */
 bool paths_expand(const char *path, char out[PATH_LEN]);

@@ -1,5 +1,3 @@
-#include "daemon/settings/rule.h"
-
 #include "daemon/settings/settings.h"
 
 SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);

@@ -1,4 +1,4 @@
-#include "daemon/settings/rule.h"
+#include "daemon/settings/settings.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -300,7 +300,7 @@ void settings_store_url(const struct settings *s, char *out, size_t size)
 	} else if (s->root[0]) {
 		snprintf(out, size, "sqlite:%s/koine.db", s->root);
 	} else {
-		paths_store(path);
+		paths_state("koine.db", path);
 		snprintf(out, size, "sqlite:%s", path);
 	}
 }
@@ -316,7 +316,7 @@ void settings_beside_store(const struct settings *s, char *out, size_t size)
 	else if (s->root[0])
 		snprintf(out, size, "%s/koine.db", s->root);
 	else
-		paths_store(out);
+		paths_state("koine.db", out);
 }
 
 /* ---- checks when all was read ---- */

@@ -9,16 +9,176 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/why.h"
 #include "call/server.h"
-#include "daemon/settings/agent.h"
 #include "daemon/settings/named_section.h"
-#include "daemon/settings/notify.h"
 #include "daemon/settings/paths.h"
-#include "daemon/settings/rule.h"
 #include "daemon/settings/setting.h"
+#include "model/event.h"
 #include "model/host.h"
+#include "model/rule.h"
+
+/* [agent NAME]: the agents that the settings define, each with its own keys. */
+
+enum { AGENTS_MAX = 32 };
+
+/* The words of `kind`, in this order. */
+enum agent_kind { AGENT_RECALL, AGENT_OPENAI, AGENT_ANTHROPIC, AGENT_COMMAND, AGENT_UNSAID };
+
+struct agent_setting {
+	SECTION_HEAD;
+	unsigned kind; /* enum agent_kind, as set or as implied by its name */
+	char url[PATH_LEN];
+	char model[128];
+	char key_env[128];
+	char key_file[PATH_LEN];
+	char key_command[PATH_LEN];
+	unsigned max_tokens;
+	double temperature;
+	unsigned connect_timeout_ms;
+	unsigned idle_timeout_ms;
+	unsigned total_timeout_ms;
+	unsigned retries;
+	char command[PATH_LEN];
+	unsigned input;  /* enum command_input */
+	unsigned output; /* enum command_output */
+	char cwd[PATH_LEN];
+	char environment[VARIABLES_MAX];
+	char state[PATH_LEN];
+	unsigned interrupt_ms;
+	unsigned terminate_ms;
+	unsigned word_delay_ms;
+	unsigned budget;  /* 0: [chat]'s */
+	unsigned reserve; /* 0: [chat]'s */
+};
+
+struct agent_settings {
+	struct agent_setting list[AGENTS_MAX]; /* the first is recall, which is always present */
+	unsigned n;
+};
+
+extern const struct section_kind agent_section;
+
+const char *agent_kind_word(enum agent_kind kind);
+
+/* "a, b and c" */
+void agent_settings_names(const struct agent_settings *a, char *out, size_t size);
+
+/*
+ * [rule NAME]: what the settings say about rules, key by key and as text. It is interpreted
+ * when everything has been read (rule_make): a wrong rule is left out, and does not keep
+ * koined from starting.
+ */
+
+enum { RULE_SETTINGS_MAX = 64, RULE_TEXT_MAX = 4096 };
+
+enum rule_key {
+	RULE_PROJECT,
+	RULE_DESCRIPTION,
+	RULE_ENABLED,
+	RULE_CRON,
+	RULE_ZONE,
+	RULE_EVERY,
+	RULE_CATCH_UP,
+	RULE_WATCH,
+	RULE_IGNORE,
+	RULE_EXTENSIONS,
+	RULE_DEBOUNCE,
+	RULE_EVENT,
+	RULE_SOURCE,
+	RULE_PATTERN,
+	RULE_CONDITION, /* condition1 to condition9 */
+	RULE_PROMPT = RULE_CONDITION + 9,
+	RULE_AGENT,
+	RULE_RUNNER,
+	RULE_GROUP,
+	RULE_PRIORITY,
+	RULE_COMMAND,
+	RULE_WEBHOOK,
+	RULE_NOTIFY,
+	RULE_COOLDOWN,
+	RULE_APPROVAL,
+	N_RULE_KEYS,
+};
+
+struct rule_setting {
+	SECTION_HEAD;
+	char where[PATH_LEN + 16]; /* "FILE:LINE" of its section */
+	bool invalid;              /* a reload has found it so, and had no former one to keep */
+	struct section_texts texts;
+	char text[RULE_TEXT_MAX]; /* the texts themselves */
+};
+
+struct rule_settings {
+	struct rule_setting list[RULE_SETTINGS_MAX];
+	unsigned n;
+};
+
+extern const struct section_kind rule_section;
+
+/* NULL: it was not given. */
+const char *rule_setting_get(const struct rule_setting *r, enum rule_key key);
+
+const char *rule_key_name(enum rule_key key);
+
+/* A condition on an event, as the settings spell it: FIELD OPERATOR [VALUE]. Texts point into the given one. -EINVAL: it has no operator. */
+int condition_parse(const char *text, struct arena *a, struct event_condition *ret_condition);
+
+/* Turns a rule of the settings into one for automation. Texts point into the setting or the arena. Refuses what the text alone shows to be wrong: two
+ * triggers, a value that is not a number, a key that does not apply. */
+int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
+	      struct why *why);
+
+/*
+ * [notify NAME]: whom koined tells when something needs a human, and how. A wrong one keeps koined
+ * from starting; a key that cannot be read does not.
+ */
+
+enum {
+	NOTIFIES_MAX = 16,
+	NOTIFY_TEXT_MAX = 1024,
+	NOTIFY_CONDITIONS_MAX = 9,
+	CONDITION_TEXT_MAX = 640
+};
+
+struct notify_setting {
+	SECTION_HEAD;
+	unsigned kind; /* enum notifier_kind + 1; 0: not said */
+	char on[512];
+	char condition[NOTIFY_CONDITIONS_MAX][CONDITION_TEXT_MAX];
+	char url[PATH_LEN]; /* "": the kind's own server */
+	char key_env[64];
+	char key_file[PATH_LEN];
+	char topic_env[64];
+	char topic_file[PATH_LEN];
+	char reply_topic_env[64];
+	char reply_topic_file[PATH_LEN];
+	char chat[32];
+	char user[32];
+	char template[NOTIFY_TEXT_MAX];
+	char command[NOTIFY_TEXT_MAX];
+	char link[PATH_LEN];
+	char quiet[16];
+	char zone[64];
+	unsigned per_minute;
+	unsigned button_ms;
+	bool links;
+	bool escape_html;
+};
+
+/* Its conditions; texts point into it or the arena. */
+int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
+			      struct event_condition ret[NOTIFY_CONDITIONS_MAX], unsigned *ret_n,
+			      struct why *why);
+
+struct notify_settings {
+	struct notify_setting list[NOTIFIES_MAX];
+	unsigned n;
+};
+
+extern const struct section_kind notify_section;
 
 /* [listen DIALECT]: who may connect where that dialect listens. */
 
@@ -260,7 +420,6 @@ int settings_check(const struct settings *s, struct why *why);
 /* What a reload reports of a setting; values are left out, since some are secrets. */
 struct settings_change {
 	const struct setting *row; /* NULL: in a section that users name */
-	unsigned i;                /* of the row, as settings_row counts */
 	const char *name;          /* of the section that users name; NULL: none */
 	const char *key;           /* "tasks.parallel", "rule.tick.cron" */
 	unsigned line;             /* in the file; 0: it is not from there, or not there any more */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "io/process/tree.h"
+#include "io/process/inner.h"
 
 /* Without these few a shell does not work. None of them is a secret. */
 static const char *const brief[] = {"PATH", "HOME", "USER",  "LOGNAME", "SHELL",    "LANG", "TZ",
@@ -55,18 +55,9 @@ static bool is_passed(const char *entry, const struct environment_opts *o)
 	return !o->brief || fits_any(entry, brief) || fits_any(entry, o->given);
 }
 
-static size_t count(const char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 int environment_make(struct arena *a, const struct environment_opts *o, struct environment *ret)
 {
-	size_t n = count(o->from) + count(o->own) + count(o->given) + 1;
+	size_t n = count_strings(o->from) + count_strings(o->own) + count_strings(o->given) + 1;
 	const char **list = arena_alloc(a, n * sizeof(*list));
 
 	if (!list)

@@ -12,6 +12,16 @@
 #include "io/loop.h"
 #include "io/process/tree.h"
 
+/* Strings of a list that ends with NULL, or is NULL. */
+static inline size_t count_strings(const char *const *list)
+{
+	size_t n = 0;
+
+	while (list && list[n])
+		n++;
+	return n;
+}
+
 /* What is searched for in /proc, and what was seen there. */
 
 /* One mark, and who was seen to belong to it. */

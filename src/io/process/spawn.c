@@ -76,15 +76,6 @@ int spawn_lift(int fd)
 	return above;
 }
 
-static size_t count(const char *const *list)
-{
-	size_t n = 0;
-
-	while (list && list[n])
-		n++;
-	return n;
-}
-
 static bool same_name(const char *a, const char *b)
 {
 	size_t n = strcspn(a, "=");
@@ -132,7 +123,7 @@ static size_t add_or_replace(const char **env, size_t n, const char *entry)
 static const char **make_env(const struct spawn_opts *opts, char pwd[PWD_SIZE])
 {
 	const char *const *base = base_env(opts), *const *more = opts->more_env;
-	const char **env = calloc(count(base) + count(more) + 2, sizeof(*env));
+	const char **env = calloc(count_strings(base) + count_strings(more) + 2, sizeof(*env));
 	size_t n;
 
 	if (!env)
@@ -206,7 +197,7 @@ static char **find_files(const struct spawn_opts *opts)
 static char **make_script_argv(char **argv)
 {
 	static char shell[] = "/bin/sh";
-	size_t n = count((const char *const *)argv);
+	size_t n = count_strings((const char *const *)argv);
 	char **list = calloc(n + 2, sizeof(*list));
 
 	if (!list)

@@ -299,13 +299,10 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 static int start(struct supervised *s, const struct supervised_opts *opts, struct why *why)
 {
 	char mark[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
-	const char **env;
-	unsigned n = 0;
+	size_t n = count_strings(opts->env);
+	const char **env = calloc(n + 2, sizeof(*env));
 	int r;
 
-	while (opts->env && opts->env[n])
-		n++;
-	env = calloc(n + 2, sizeof(*env));
 	if (!env)
 		return -ENOMEM;
 	if (n > 0)
