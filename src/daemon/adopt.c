@@ -40,8 +40,7 @@ int daemon_adopt(const struct settings *s)
 	is_file = strncmp(url, "sqlite:", 7) == 0;
 	if (make_own_folder(s, &why) != 0 || daemon_accepted(s, accepted, sizeof(accepted)) != 0 ||
 	    store_adopt(url, accepted, &a, &why) != 0) {
-		fprintf(stderr, "koined: %s\n", why.text);
-		return EX_UNAVAILABLE;
+		return complain(why.text, EX_UNAVAILABLE);
 	}
 	if (is_file && (!move_folder(&a, ".tasks") || !move_folder(&a, ".sessions")))
 		return EX_UNAVAILABLE;
@@ -64,8 +63,7 @@ int daemon_init_store(const struct settings *s)
 
 	settings_store_url(s, url, sizeof(url));
 	if (store_init(url, &why) != 0) {
-		fprintf(stderr, "koined: %s\n", why.text);
-		return EX_UNAVAILABLE;
+		return complain(why.text, EX_UNAVAILABLE);
 	}
 	printf("initialized %s\n", url);
 	return 0;

@@ -376,9 +376,8 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	child_forbid(!s->programs);
 	r = prepare(&d, &why);
 	if (r > 0) {
-		fprintf(stderr, "koined: %s\n", why.text);
 		tear_down(&d);
-		return EX_CONFIG;
+		return complain(why.text, EX_CONFIG);
 	}
 	if (r == 0)
 		r = start(&d, &why);

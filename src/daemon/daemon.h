@@ -43,6 +43,9 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 
 /* ---- what it does; each function returns the exit status ---- */
 
+/* Says it on stderr, and returns the status. */
+int complain(const char *what, int status);
+
 /* Reads the settings again. */
 typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
 

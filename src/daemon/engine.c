@@ -116,10 +116,7 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 
 	daemon_name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
-	if (r == 0)
-		r = engine_open(&opts, &d->engine, why);
-	if (r == 0)
-		r = make_own_folder(d->settings, why);
+	r = r ?: engine_open(&opts, &d->engine, why) ?: make_own_folder(d->settings, why);
 	if (r == 0)
 		why->text[0] = '\0'; /* the sentence may describe an attempt that did not matter */
 	d->server->opts.engine = d->engine;
@@ -246,15 +243,13 @@ int tasks_begin(struct daemon *d, struct why *why)
 		.groups = groups,
 		.n_groups = group_limits(s, groups),
 	};
-	int r = daemon_beside_store(d, ".tasks", folder);
 
-	if (r == 0)
-		r = trust_new(engine->store, engine->events, &engine->trust)
-			    ?: trust_follow(engine->trust, d->loop, d->workers)
-			    ?: visitors_new(&engine->visitors);
-	if (r == 0)
-		r = open_dialects(d, folder, why);
-	return r != 0 ? r : tasks_start(&opts, &engine->tasks, why);
+	return daemon_beside_store(d, ".tasks", folder)
+		?: trust_new(engine->store, engine->events, &engine->trust)
+		?: trust_follow(engine->trust, d->loop, d->workers)
+		?: visitors_new(&engine->visitors)
+		?: open_dialects(d, folder, why)
+		?: tasks_start(&opts, &engine->tasks, why);
 }
 
 /* ---- approvals ---- */
@@ -343,9 +338,9 @@ int sessions_begin(struct daemon *d)
 		.wording = dialects_first(offsetof(struct dialect_life, session_wording)),
 		.to_json = tree_json,
 	};
-	int r = daemon_beside_store(d, ".sessions", folder);
 
-	return r != 0 ? r : sessions_start(&opts, &engine->sessions);
+	return daemon_beside_store(d, ".sessions", folder)
+		       ?: sessions_start(&opts, &engine->sessions);
 }
 
 /* ---- facts by an agent ---- */
@@ -427,10 +422,8 @@ int tree_json(struct arena *a, const struct value *v, struct text *ret_text)
 	json_value(&j, v);
 	r = out.err;
 	copy = r == 0 ? arena_copy(a, out.data, out.len) : NULL;
-	if (r == 0 && !copy)
-		r = -ENOMEM;
-	if (r == 0)
+	if (copy)
 		*ret_text = (struct text) {.data = copy, .len = out.len};
 	buf_done(&out);
-	return r;
+	return copy ? 0 : r ?: -ENOMEM;
 }

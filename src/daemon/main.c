@@ -44,7 +44,7 @@ static void give_large_blocks_back(void)
 #endif
 }
 
-static int complain(const char *what, int status)
+int complain(const char *what, int status)
 {
 	fprintf(stderr, "koined: %s\n", what);
 	return status;

@@ -177,10 +177,9 @@ int memories_begin(struct daemon *d, struct why *why)
 		opts.model = &model;
 		r = read_key(s, key, why);
 	}
-	if (r == 0)
-		r = words_open(s, &opts.words, why);
-	if (r == 0)
-		r = memories_start(&opts, &d->engine->memories, why);
+	r = r
+		?: words_open(s, &opts.words, why)
+		?: memories_start(&opts, &d->engine->memories, why);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }

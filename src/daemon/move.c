@@ -92,14 +92,10 @@ int daemon_move(const char *from, const char *to)
 	on_terminal = isatty(STDOUT_FILENO) == 1;
 	r = store_move(from, to, &opts, &moved, &why);
 	end_line();
-	if (r == -ECANCELED && stopped()) {
-		fputs("koined: stopped; run the same command again to continue\n", stderr);
-		return STOPPED;
-	}
-	if (r != 0) {
-		fprintf(stderr, "koined: %s\n", why.text);
-		return why.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE;
-	}
+	if (r == -ECANCELED && stopped())
+		return complain("stopped; run the same command again to continue", STOPPED);
+	if (r != 0)
+		return complain(why.text, why.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE);
 	printf("Copied and checked %lld rows of %u tables%s. The old store is unchanged.\n",
 	       (long long)moved.n_rows, moved.n_tables,
 	       moved.resumed ? ", continuing an interrupted copy" : "");

@@ -128,9 +128,9 @@ static int take_paths(const struct maker *m)
 
 static int take_lists(const struct maker *m)
 {
-	int r = take_paths(m) ?: take_words(m, RULE_IGNORE, &m->rule->ignore);
-
-	return r != 0 ? r : take_words(m, RULE_EXTENSIONS, &m->rule->extensions);
+	return take_paths(m)
+		?: take_words(m, RULE_IGNORE, &m->rule->ignore)
+		?: take_words(m, RULE_EXTENSIONS, &m->rule->extensions);
 }
 
 /* ---- conditions ---- */
@@ -240,18 +240,13 @@ static int take_values(const struct maker *m)
 	struct rule *d = m->rule;
 	bool enabled = true;
 	double debounce = DEBOUNCE_MS;
-	int r = take_bool(m, RULE_ENABLED, &enabled);
+	int r = take_bool(m, RULE_ENABLED, &enabled)
+			?: take_bool(m, RULE_APPROVAL, &d->needs_approval)
+			?: take_duration(m, RULE_EVERY, &d->every_ms)
+			?: take_duration(m, RULE_COOLDOWN, &d->cooldown_ms)
+			?: take_number(m, RULE_PRIORITY, &d->priority)
+			?: take_number(m, RULE_DEBOUNCE, &debounce);
 
-	if (r == 0)
-		r = take_bool(m, RULE_APPROVAL, &d->needs_approval);
-	if (r == 0)
-		r = take_duration(m, RULE_EVERY, &d->every_ms);
-	if (r == 0)
-		r = take_duration(m, RULE_COOLDOWN, &d->cooldown_ms);
-	if (r == 0)
-		r = take_number(m, RULE_PRIORITY, &d->priority);
-	if (r == 0)
-		r = take_number(m, RULE_DEBOUNCE, &debounce);
 	if (r == 0 && !(debounce >= 0 && debounce <= 3600000))
 		r = bad(m, RULE_DEBOUNCE, "a number of milliseconds, at most 3600000");
 	d->disabled = !enabled;
@@ -262,11 +257,9 @@ static int take_values(const struct maker *m)
 int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
 	      struct why *why)
 {
-	static int (*const steps[])(const struct maker *m) = {
-		take_trigger, take_action, check_fits, take_values, take_conditions, take_lists,
-	};
 	struct rule rule = {.id = text_of(from->name), .where = text_of(from->where)};
 	const struct maker m = {.from = from, .arena = a, .rule = &rule, .why = why};
+	int r;
 
 	rule.project = text_at(&m, RULE_PROJECT);
 	rule.description = text_at(&m, RULE_DESCRIPTION);
@@ -282,14 +275,15 @@ int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret
 	rule.command = text_at(&m, RULE_COMMAND);
 	rule.url = text_at(&m, RULE_WEBHOOK);
 	rule.message = text_at(&m, RULE_NOTIFY);
-	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		int r = steps[i](&m);
-
-		if (r != 0)
-			return r;
-	}
-	*ret_rule = rule;
-	return 0;
+	r = take_trigger(&m)
+		?: take_action(&m)
+		?: check_fits(&m)
+		?: take_values(&m)
+		?: take_conditions(&m)
+		?: take_lists(&m);
+	if (r == 0)
+		*ret_rule = rule;
+	return r;
 }
 
 static struct text take_word(const char **at)

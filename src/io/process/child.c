@@ -583,10 +583,8 @@ static void on_start(struct aside *a)
 
 static int start_aside(struct child *c, const struct spawn_opts *how)
 {
-	int r = helper_start(&starter, c->loop);
+	int r = helper_start(&starter, c->loop) ?: spawn_opts_copy(how, &c->how);
 
-	if (r == 0)
-		r = spawn_opts_copy(how, &c->how);
 	if (r != 0)
 		return r;
 	c->n_handles++;

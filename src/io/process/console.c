@@ -267,11 +267,9 @@ int console_new(struct loop *l, const struct console_opts *opts, struct console 
 	c->arg = opts->arg;
 	/* Two more, for a terminal's end of file. */
 	buf_init(&c->queue, CONSOLE_QUEUE_MAX + 2);
-	r = c->terminal ? make_terminal(c) : make_pipes(c);
-	if (r == 0)
-		r = side_open(c, l, &c->in);
-	if (r == 0)
-		r = side_open(c, l, &c->out);
+	r = (c->terminal ? make_terminal(c) : make_pipes(c))
+		?: side_open(c, l, &c->in)
+		?: side_open(c, l, &c->out);
 	if (r != 0) {
 		console_free(c);
 		return r;

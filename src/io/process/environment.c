@@ -21,20 +21,11 @@ static bool fits(const char *entry, const char *word)
 	return strncmp(entry, word, n) == 0 && entry[n] == '=';
 }
 
-static bool fits_any(const char *entry, const char *const *words)
+/* `whole`: only by its whole name, since whoever wrote that meant this one. */
+static bool fits_any(const char *entry, const char *const *words, bool whole)
 {
 	for (; words && *words; words++) {
-		if (fits(entry, *words))
-			return true;
-	}
-	return false;
-}
-
-/* By its whole name: whoever wrote that meant this one. */
-static bool is_named(const char *entry, const char *const *given)
-{
-	for (; given && *given; given++) {
-		if (!strchr(*given, '*') && fits(entry, *given))
+		if (fits(entry, *words) && !(whole && strchr(*words, '*')))
 			return true;
 	}
 	return false;
@@ -48,11 +39,11 @@ static bool is_ours(const char *entry)
 
 static bool is_passed(const char *entry, const struct environment_opts *o)
 {
-	if (is_named(entry, o->given))
+	if (fits_any(entry, o->given, true))
 		return true;
-	if (is_ours(entry) || fits_any(entry, o->secrets))
+	if (is_ours(entry) || fits_any(entry, o->secrets, false))
 		return false;
-	return !o->brief || fits_any(entry, brief) || fits_any(entry, o->given);
+	return !o->brief || fits_any(entry, brief, false) || fits_any(entry, o->given, false);
 }
 
 int environment_make(struct arena *a, const struct environment_opts *o, struct environment *ret)

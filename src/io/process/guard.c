@@ -284,10 +284,7 @@ static int start_watchman(struct guard *g)
 	w->fd = ends[0];
 	theirs = ends[1];
 	w->guard = g;
-	if (r == 0)
-		r = spawn_watchman(g, theirs, null, &w->process);
-	if (r == 0)
-		r = watch(g, w);
+	r = r ?: spawn_watchman(g, theirs, null, &w->process) ?: watch(g, w);
 	if (r != 0) {
 		closep(&w->fd);
 		return r;

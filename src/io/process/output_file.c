@@ -115,10 +115,8 @@ static int make_file(const char *name, int64_t base)
 static int begin_file(struct output_file *f, bool keep)
 {
 	char fresh[PATH_MAX], older[PATH_MAX];
-	int fd, r = path_with(f->path, ".new", fresh);
+	int fd, r = path_with(f->path, ".new", fresh) ?: path_with(f->path, ".1", older);
 
-	if (r == 0)
-		r = path_with(f->path, ".1", older);
 	if (r != 0)
 		return r;
 	fd = make_file(fresh, f->end);
