@@ -49,17 +49,6 @@ const char *log_level_name(enum log_level level)
 	return levels[level].name;
 }
 
-bool log_parse_level(const char *name, enum log_level *ret)
-{
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++) {
-		if (strcmp(name, levels[i].name) == 0) {
-			*ret = (enum log_level)i;
-			return true;
-		}
-	}
-	return false;
-}
-
 /* systemd names the journal's stream in JOURNAL_STREAM as DEVICE:INODE. Processes may inherit
  * the variable without the stream, so compare. */
 static bool stderr_is_journal(void)

@@ -46,9 +46,6 @@ uint64_t log_left_out(void);
 
 const char *log_level_name(enum log_level level);
 
-/* Accepts err, warn, info, debug. */
-bool log_parse_level(const char *name, enum log_level *ret);
-
 /* The loop changes it while other threads log. */
 extern atomic_int log_level_now;
 

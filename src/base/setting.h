@@ -12,7 +12,6 @@ struct why;
 enum { PATH_LEN = 512, VARIABLES_MAX = 1024 };
 
 enum setting_type {
-	SET_LEVEL,    /* enum log_level */
 	SET_BOOL,     /* bool */
 	SET_UNSIGNED, /* unsigned */
 	SET_SIZE,     /* size_t; may end in k, m or g */

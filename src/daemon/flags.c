@@ -70,10 +70,8 @@ static void offer_agents(const struct offer *o)
 
 static void offer_levels(const struct offer *o)
 {
-	static const char *const levels[] = {"err", "warn", "info", "debug"};
-
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		offer_one(o, levels[i], NULL);
+	for (unsigned i = 0; log_levels[i]; i++)
+		offer_one(o, log_levels[i], NULL);
 }
 
 /* ---- the table ---- */

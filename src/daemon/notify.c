@@ -1,5 +1,4 @@
 /* The notifiers that the settings name: their secrets are read here, and they are made. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

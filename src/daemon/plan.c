@@ -1,6 +1,5 @@
 #include "daemon/daemon.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

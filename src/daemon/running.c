@@ -1,6 +1,5 @@
 #include "daemon/life.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -1,7 +1,6 @@
 #include "io/listener.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>

@@ -66,15 +66,6 @@ static int check_name(const struct section_kind *kind, const char *name, struct 
 	return kind->check_name ? kind->check_name(name, why) : section_check_name(kind, name, why);
 }
 
-static int refuse_more(const struct section_kind *kind, const char *name, struct why *why)
-{
-	if (kind->short_limit)
-		return refuse(why, REFUSE_LIMIT, "too many %s (limit %u)", kind->several,
-			      kind->max);
-	return refuse(why, REFUSE_LIMIT, "[%s %s]: too many %s (limit %u)", kind->word, name,
-		      kind->several, kind->max);
-}
-
 int section_add(const struct section_kind *kind, struct settings *s, const char *name,
 		const char *where, struct why *why)
 {
@@ -85,7 +76,8 @@ int section_add(const struct section_kind *kind, struct settings *s, const char 
 	if (r != 0 || section_find(kind, s, name))
 		return r;
 	if (*n == kind->max)
-		return refuse_more(kind, name, why);
+		return refuse(why, REFUSE_LIMIT, "[%s %s]: too many %s (limit %u)", kind->word,
+			      name, kind->several, kind->max);
 	section = section_at(kind, s, (*n)++);
 	memset(section, 0, kind->size);
 	if (kind->init)

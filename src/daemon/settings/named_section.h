@@ -51,7 +51,6 @@ unsigned section_line(const char *where);
 struct section_kind {
 	const char *word;    /* "agent" */
 	const char *several; /* "agents" */
-	bool short_limit;    /* the refusal of too many does not name the section */
 	bool keys_make_it;   /* a section without keys does not count */
 	bool bare;           /* variables without a key are read elsewhere */
 

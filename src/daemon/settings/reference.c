@@ -19,19 +19,12 @@ static void write_range(const struct setting *row, FILE *out)
 static void write_type(const struct setting *row, FILE *out)
 {
 	static const char *const names[] = {
-		[SET_LEVEL] = "err|warn|info|debug",
-		[SET_BOOL] = "yes|no",
-		[SET_UNSIGNED] = "number",
-		[SET_SIZE] = "size",
-		[SET_SECONDS] = "seconds",
-		[SET_DECIMAL] = "decimal",
-		[SET_WORD] = "",
-		[SET_UIDS] = "users",
-		[SET_TEXT] = "text",
-		[SET_PATH] = "path",
-		[SET_URL] = "URL",
-		[SET_SECRET] = "secret",
-		[SET_VARIABLE] = "variable name",
+		[SET_BOOL] = "yes|no",         [SET_UNSIGNED] = "number",
+		[SET_SIZE] = "size",           [SET_SECONDS] = "seconds",
+		[SET_DECIMAL] = "decimal",     [SET_WORD] = "",
+		[SET_UIDS] = "users",          [SET_TEXT] = "text",
+		[SET_PATH] = "path",           [SET_URL] = "URL",
+		[SET_SECRET] = "secret",       [SET_VARIABLE] = "variable name",
 		[SET_VARIABLES] = "variables",
 	};
 

@@ -25,7 +25,6 @@ static int check_dialect(const char *name, struct why *why)
 const struct section_kind listen_section = {
 	.word = "listen",
 	.several = "[listen DIALECT]",
-	.short_limit = true,
 	.keys_make_it = true,
 	.bare = true,
 	.list = offsetof(struct settings, listeners.list),
@@ -68,7 +67,6 @@ static int check_group(const char *name, struct why *why)
 const struct section_kind group_section = {
 	.word = "group",
 	.several = "groups",
-	.short_limit = true,
 	.keys_make_it = true,
 	.list = offsetof(struct settings, tasks.groups),
 	.n = offsetof(struct settings, tasks.n_groups),

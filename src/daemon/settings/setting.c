@@ -9,7 +9,6 @@
 
 #include "agent/command/words.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "io/process/child.h"
 
 /* A row in use. */
@@ -208,10 +207,6 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 	const struct use u = {row, section, (char *)base + row->offset, value};
 
 	switch (row->type) {
-	case SET_LEVEL:
-		if (!log_parse_level(value, u.at))
-			return bad_value(&u, "err, warn, info or debug", why);
-		return 0;
 	case SET_BOOL:
 		if (setting_parse_bool(value, u.at) != 0)
 			return bad_value(&u, "yes or no", why);
@@ -265,12 +260,8 @@ static void write_variables(const char *value, FILE *out)
 void setting_write_value(const struct setting *row, const void *base, FILE *out)
 {
 	const void *at = (const char *)base + row->offset;
-	static const char *const levels[] = {"err", "warn", "info", "debug"};
 
 	switch (row->type) {
-	case SET_LEVEL:
-		fprintf(out, "%s", levels[*(const enum log_level *)at]);
-		break;
 	case SET_BOOL:
 		fprintf(out, "%s", *(const bool *)at ? "yes" : "no");
 		break;
@@ -309,10 +300,9 @@ void setting_write_value(const struct setting *row, const void *base, FILE *out)
 static struct text bytes_of(const struct setting *row, const void *base)
 {
 	static const size_t sizes[SET_VARIABLES + 1] = {
-		[SET_LEVEL] = sizeof(enum log_level), [SET_BOOL] = sizeof(bool),
-		[SET_UNSIGNED] = sizeof(unsigned),    [SET_SIZE] = sizeof(size_t),
-		[SET_SECONDS] = sizeof(unsigned),     [SET_DECIMAL] = sizeof(double),
-		[SET_WORD] = sizeof(unsigned),
+		[SET_BOOL] = sizeof(bool),      [SET_UNSIGNED] = sizeof(unsigned),
+		[SET_SIZE] = sizeof(size_t),    [SET_SECONDS] = sizeof(unsigned),
+		[SET_DECIMAL] = sizeof(double), [SET_WORD] = sizeof(unsigned),
 	};
 	const void *at = (const char *)base + row->offset;
 	const struct uids *uids = at;

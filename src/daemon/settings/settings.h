@@ -322,7 +322,7 @@ enum { PLACES_ORIGINAL, PLACES_OWN };
 struct settings {
 	char config[PATH_LEN]; /* the file that was read, or "" */
 	char root[PATH_LEN];   /* "" for none */
-	enum log_level log_level;
+	unsigned log_level;    /* enum log_level */
 	bool debug_methods;
 	bool log_messages;
 	char log_file[PATH_LEN]; /* "": stderr is left alone */
@@ -457,6 +457,9 @@ struct settings_table {
 	const struct setting *rows; /* NULL: the dialects' tables come here */
 	unsigned n;
 };
+
+/* The words of daemon.log_level, NULL-terminated. */
+extern const char *const log_levels[];
 
 extern const struct settings_table settings_tables[];
 extern const unsigned n_settings_tables;

@@ -10,10 +10,17 @@
 
 static const char *const places[] = {[PLACES_ORIGINAL] = "original", [PLACES_OWN] = "own", NULL};
 
+const char *const log_levels[] = {
+	[LOG_LEVEL_ERR] = "err",
+	[LOG_LEVEL_WARN] = "warn",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+	NULL,
+};
+
 static const struct setting daemon_rows[] = {
-	{"daemon", "log_level", SET_LEVEL, AT(log_level), 0, 0,
-	 "minimum level of the messages to "
-	 "log"},
+	{"daemon", "log_level", SET_WORD, AT(log_level), 0, 0,
+	 "minimum level of the messages to log", .words = log_levels},
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
 	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,

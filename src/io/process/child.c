@@ -24,8 +24,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
@@ -615,7 +613,7 @@ static int run(struct child *c, const struct child_opts *opts, const struct stre
 	return r != 0 ? explain(&how, r, c->step, why) : attend(c);
 }
 
-static int start(struct child *c, struct loop *l, const struct child_opts *opts, struct why *why)
+static int start(struct child *c, const struct child_opts *opts, struct why *why)
 {
 	CLEANUP(streams_done)
 	struct streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
@@ -663,7 +661,7 @@ int child_start(struct loop *l, const struct child_opts *opts, struct child **re
 	r = child_new(l, opts, &c);
 	if (r != 0)
 		return r;
-	r = start(c, l, opts, why);
+	r = start(c, opts, why);
 	if (r != 0) {
 		child_free(c);
 		return r;

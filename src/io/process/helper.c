@@ -1,6 +1,5 @@
 #include "io/process/inner.h"
 
-#include <signal.h>
 #include <unistd.h>
 
 static void take(struct helper *h, struct list *asides)

@@ -1,9 +1,7 @@
 /* One look at all processes of the machine: who belongs to whom. */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
