@@ -42,14 +42,9 @@ static bool check_unix(const struct address *a, struct why *why)
 	return true;
 }
 
-static const struct dialect_token *token_of(const struct dialect *d)
-{
-	return d->life ? d->life->token : NULL;
-}
-
 static bool has_token(const struct settings *s, const struct dialect *d)
 {
-	const struct dialect_token *token = token_of(d);
+	const struct dialect_token *token = dialect_token(d);
 
 	if (token && token->only)
 		return true; /* without its own it serves nobody */
@@ -235,10 +230,10 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 		printf("%-13s error: %s\n", what, why.text);
 		return false;
 	}
-	if (token_of(d)->only && !value[0] && listens(plan, d))
+	if (dialect_token(d)->only && !value[0] && listens(plan, d))
 		printf("note          %s refuses every call: set %s or "
 		       "%s.token_file\n",
-		       d->name, token_of(d)->variable, d->name);
+		       d->name, dialect_token(d)->variable, d->name);
 	explicit_bzero(value, sizeof(value));
 	return true;
 }
@@ -253,7 +248,7 @@ static bool check_tokens(const struct settings *s, const struct plan *plan)
 	if (!ok)
 		printf("token         error: %s\n", why.text);
 	for (unsigned i = 0; i < n_dialects; i++) {
-		if (token_of(dialects[i]))
+		if (dialect_token(dialects[i]))
 			ok &= check_token(s, plan, dialects[i]);
 	}
 	return ok;

@@ -62,6 +62,11 @@ unsigned dialect_index(const struct dialect *d)
 	return i;
 }
 
+const struct dialect_token *dialect_token(const struct dialect *d)
+{
+	return d->life ? d->life->token : NULL;
+}
+
 const struct setting *dialect_variables(const struct dialect *d)
 {
 	for (unsigned i = 0; d->section && i < d->section->n_rows; i++) {

@@ -21,5 +21,8 @@ unsigned dialect_index(const struct dialect *d);
  * offset) has there. NULL: none has it. */
 const void *dialects_first(size_t member);
 
+/* The token of its HTTP clients; or NULL. */
+const struct dialect_token *dialect_token(const struct dialect *d);
+
 /* The settings row with the environment of programs that its clients start; or NULL. */
 const struct setting *dialect_variables(const struct dialect *d);

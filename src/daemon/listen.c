@@ -100,7 +100,7 @@ static int say_how_without(const struct daemon *d, const struct plan_row *row, s
 static void note_listener(const struct daemon *d, const struct plan_row *row)
 {
 	const struct dialect *dialect = row->dialect;
-	const struct dialect_token *token = dialect->life ? dialect->life->token : NULL;
+	const struct dialect_token *token = dialect_token(dialect);
 	char refuses[64];
 
 	if (row->fd < 0 && row->address.kind == ADDRESS_UNIX &&

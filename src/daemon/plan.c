@@ -77,11 +77,6 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 	return set_project(&p->rows[p->n - 1], s, why);
 }
 
-static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
-		       struct why *why);
-static int add_both(struct plan *p, const struct settings *s, const struct dialect *d,
-		    struct why *why);
-
 /* Its first address in the settings; NULL: none. */
 static const char *named_address(const struct settings *s, const struct dialect *d)
 {
@@ -122,26 +117,6 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 		row->off = has_own_places(s) && is_off(s, row->dialect);
 		if (row->dialect->home.in_project && set_project(row, s, why) != 0)
 			return REFUSE_UNAVAILABLE;
-	}
-	return 0;
-}
-
-static int add_named(struct plan *p, const struct settings *s, struct why *why)
-{
-	for (unsigned i = 0; i < s->n_listens; i++) {
-		const struct listen_setting *l = &s->listens[i];
-		const struct dialect *d = l->dialect;
-		int r = 0;
-
-		if (strcmp(l->address, "on") == 0) {
-			r = has_own_places(s) ? add_both(p, s, d, why) : add_default(p, s, d, why);
-		} else if (strcmp(l->address, "off") != 0) {
-			r = add_row(p, d, l->address, why);
-			if (r == 0 && d->home.in_project)
-				r = set_project(&p->rows[p->n - 1], s, why);
-		}
-		if (r != 0)
-			return r;
 	}
 	return 0;
 }
@@ -304,6 +279,26 @@ static int add_both(struct plan *p, const struct settings *s, const struct diale
 	for (; r == 0 && before < p->n; before++)
 		p->rows[before].yields = true;
 	return r;
+}
+
+static int add_named(struct plan *p, const struct settings *s, struct why *why)
+{
+	for (unsigned i = 0; i < s->n_listens; i++) {
+		const struct listen_setting *l = &s->listens[i];
+		const struct dialect *d = l->dialect;
+		int r = 0;
+
+		if (strcmp(l->address, "on") == 0) {
+			r = has_own_places(s) ? add_both(p, s, d, why) : add_default(p, s, d, why);
+		} else if (strcmp(l->address, "off") != 0) {
+			r = add_row(p, d, l->address, why);
+			if (r == 0 && d->home.in_project)
+				r = set_project(&p->rows[p->n - 1], s, why);
+		}
+		if (r != 0)
+			return r;
+	}
+	return 0;
 }
 
 static int add_all(struct plan *p, const struct settings *s, struct why *why)

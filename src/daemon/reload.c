@@ -97,20 +97,68 @@ static void note(const struct reporting *r, enum reload_fate fate, const char *k
 					});
 }
 
-/* Whether a rule can be used is said in rules.c, and listeners stay as they were at the start. */
-static void on_change(void *arg, const struct settings_change *c)
+/* A section that users name, or one of its keys. Whether a rule can be used is said in rules.c, and
+ * listeners stay as they were at the start. */
+static void note_section(const struct reporting *r, const struct section_kind *kind,
+			 const char *name, const char *key, unsigned line, bool removed)
 {
-	const struct reporting *r = arg;
-	bool is_rule = strncmp(c->key, "rule.", 5) == 0;
 	const struct rule_setting *rule =
-		is_rule ? section_find(&rule_section, r->fresh, c->name) : NULL;
+		kind == &rule_section ? section_find(kind, r->fresh, name) : NULL;
+	char shown[160];
 
-	if (rule && rule->invalid)
+	if (kind == &listen_section || (rule && rule->invalid))
 		return;
-	if (!c->row && strncmp(c->key, "listen.", 7) != 0)
-		note(r, RELOAD_TAKEN, c->key, c->line, c->removed ? "removed" : "");
-	else if (c->row && is_renewed(c->row))
-		note(r, RELOAD_TAKEN, c->key, c->line, "");
+	snprintf(shown, sizeof(shown), "%s.%s%s%s", kind->word, name, key ? "." : "",
+		 key ? key : "");
+	note(r, RELOAD_TAKEN, shown, line, removed ? "removed" : "");
+}
+
+/* Of a new section with texts, each is told. */
+static void report_section(const struct reporting *r, const struct section_kind *kind,
+			   const struct section *was, const struct section *now)
+{
+	if (!was && !kind->texts) {
+		note_section(r, kind, now->name, NULL,
+			     section_first_line(kind, r->fresh, now->name), false);
+		return;
+	}
+	for (unsigned i = 0; i < kind->n_keys; i++) {
+		if (!section_key_equal(kind, i, was, now))
+			note_section(r, kind, now->name, kind->rows[i].key, now->marks.lines[i],
+				     kind->texts && !section_text(kind, now, i));
+	}
+}
+
+/* The sections that there are now, and then those that are there no more. */
+static void report_sections(const struct daemon *d, const struct reporting *r,
+			    const struct section_kind *kind)
+{
+	const struct section *one;
+
+	for (unsigned i = 0; (one = section_nth(kind, r->fresh, i)); i++)
+		report_section(r, kind, section_find(kind, d->settings, one->name), one);
+	for (unsigned i = 0; (one = section_nth(kind, d->settings, i)); i++) {
+		if (!section_find(kind, r->fresh, one->name))
+			note_section(r, kind, one->name, NULL, 0, true);
+	}
+}
+
+static void report_taken(const struct daemon *d, const struct reporting *r)
+{
+	const struct setting *row;
+	void *was, *now;
+
+	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(d->settings, i, &was)) &&
+			     settings_row(r->fresh, i, &now);
+	     i++) {
+		char key[160];
+
+		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
+		if (is_renewed(row) && !setting_equal(row, was, now))
+			note(r, RELOAD_TAKEN, key, r->fresh->lines[i], "");
+	}
+	for (unsigned i = 0; i < N_SECTION_KINDS; i++)
+		report_sections(d, r, section_kinds[i]);
 }
 
 /* Where the settings say the same as before, a limit that was set by hand stays. group NULL: that of all. */
@@ -172,7 +220,7 @@ void reload_report(struct daemon *d, const struct settings *fresh,
 
 	if (!report)
 		return;
-	settings_each_change(d->settings, fresh, on_change, &r);
+	report_taken(d, &r);
 	for (unsigned i = 0; i < SETTING_LINES_MAX && (row = settings_row(fresh, i, &base)); i++) {
 		char key[160];
 

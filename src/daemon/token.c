@@ -74,14 +74,9 @@ static int read_variable(const char *name, char *out, size_t size, struct why *w
 
 /* ---- a token that is made ---- */
 
-static const struct dialect_token *token_of(const struct dialect *d)
-{
-	return d->life ? d->life->token : NULL;
-}
-
 static const char *file_of(const struct settings *s, const struct dialect *d)
 {
-	const struct dialect_token *token = token_of(d);
+	const struct dialect_token *token = dialect_token(d);
 
 	return token ? (const char *)settings_of(s, d) + token->file : "";
 }
@@ -101,7 +96,7 @@ static void made_file(const struct settings *s, const char *name, char out[PATH_
 
 static bool is_made(const struct settings *s, const struct dialect *d)
 {
-	const struct dialect_token *token = token_of(d);
+	const struct dialect_token *token = dialect_token(d);
 
 	return token && token->made && !file_of(s, d)[0];
 }
@@ -151,7 +146,7 @@ int token_make(const struct settings *s, const struct dialect *d, char *out, siz
 	out[0] = '\0';
 	if (!is_made(s, d))
 		return 0;
-	made_file(s, token_of(d)->made, path);
+	made_file(s, dialect_token(d)->made, path);
 	r = access(path, F_OK) == 0 ? 0 : write_token(path, why);
 	return r != 0 ? r : read_file(path, out, size, why);
 }
@@ -162,10 +157,10 @@ void token_find_file(const struct settings *s, const struct dialect *d, char *ou
 	char path[PATH_LEN];
 
 	out[0] = '\0';
-	if (!token_of(d) || !token_of(d)->only || strcmp(named, "off") == 0)
+	if (!dialect_token(d) || !dialect_token(d)->only || strcmp(named, "off") == 0)
 		return;
 	if (is_made(s, d))
-		made_file(s, token_of(d)->made, path);
+		made_file(s, dialect_token(d)->made, path);
 	snprintf(out, size, "%s", is_made(s, d) ? path : named);
 }
 
@@ -174,7 +169,7 @@ void token_find_file(const struct settings *s, const struct dialect *d, char *ou
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
 		   struct why *why)
 {
-	const struct dialect_token *token = token_of(d);
+	const struct dialect_token *token = dialect_token(d);
 	const char *file = file_of(s, d);
 
 	out[0] = '\0';
@@ -194,8 +189,9 @@ int token_read_common(const struct settings *s, char *out, size_t size, struct w
 int token_read(const struct settings *s, const struct dialect *d, char *out, size_t size,
 	       struct why *why)
 {
-	bool only = d->life && d->life->token && d->life->token->only;
+	const struct dialect_token *token = dialect_token(d);
 	int r = token_read_own(s, d, out, size, why);
 
-	return r != 0 || out[0] || only ? r : token_read_common(s, out, size, why);
+	return r != 0 || out[0] || (token && token->only) ? r
+							  : token_read_common(s, out, size, why);
 }

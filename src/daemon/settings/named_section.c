@@ -40,6 +40,12 @@ static char *section_at(const struct section_kind *kind, const struct settings *
 	return (char *)s + kind->list + i * kind->size;
 }
 
+const struct section *section_nth(const struct section_kind *kind, const struct settings *s,
+				  unsigned i)
+{
+	return i < *count_of(kind, s) ? (const struct section *)section_at(kind, s, i) : NULL;
+}
+
 void *section_find(const struct section_kind *kind, const struct settings *s, const char *name)
 {
 	for (unsigned i = 0; i < *count_of(kind, s); i++) {

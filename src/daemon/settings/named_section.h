@@ -90,6 +90,10 @@ const struct section_kind *section_kind_of(const char *section, const char **ret
 
 int section_check_name(const struct section_kind *kind, const char *name, struct why *why);
 
+/* NULL after the last. */
+const struct section *section_nth(const struct section_kind *kind, const struct settings *s,
+				  unsigned i);
+
 /* NULL: there is none. */
 void *section_find(const struct section_kind *kind, const struct settings *s, const char *name);
 

@@ -417,19 +417,6 @@ int settings_read_environment(struct settings *s, struct why *why);
  * the default agent. */
 int settings_check(const struct settings *s, struct why *why);
 
-/* What a reload reports of a setting; values are left out, since some are secrets. */
-struct settings_change {
-	const struct setting *row; /* NULL: in a section that users name */
-	const char *name;          /* of the section that users name; NULL: none */
-	const char *key;           /* "tasks.parallel", "rule.tick.cron" */
-	unsigned line;             /* in the file; 0: it is not from there, or not there any more */
-	bool removed;              /* a section, or a text in one, that is not there any more */
-};
-
-/* Calls fn for every setting in which the two differ. */
-void settings_each_change(const struct settings *was, const struct settings *now,
-			  void (*fn)(void *arg, const struct settings_change *c), void *arg);
-
 /* In tokens; the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);
 unsigned settings_reserve(const struct settings *s, const struct agent_setting *a);
