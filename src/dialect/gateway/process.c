@@ -291,14 +291,15 @@ static void kill_cancelled(struct call *c, void *arg)
 struct done gateway_process_kill(struct call *c)
 {
 	const struct gateway_process_in *in = c->in;
-	struct process_wait *wait = NULL;
-	int r;
+	struct process_info info;
+	struct process_wait *wait;
+	int r = process_kill(call_processes(c), in->session_id, killed, c, &wait, &info, &c->why);
 
-	(void)call_later(c, kill_cancelled, NULL);
-	r = process_kill(call_processes(c), in->session_id, killed, c, &wait, &c->why);
 	if (r != 0)
 		return call_fail(c, r);
+	c->state = wait;
 	if (wait)
-		c->state = wait;
+		return call_later(c, kill_cancelled, NULL);
+	killed(c, 0, &info, NULL);
 	return call_settled(c);
 }

@@ -433,7 +433,7 @@ int process_get(struct processes *all, struct text id, struct process_info *ret_
 }
 
 int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
-		 struct process_wait **ret_wait, struct why *why)
+		 struct process_wait **ret_wait, struct process_info *ret_info, struct why *why)
 {
 	struct process_wait *w;
 	struct process *p = NULL;
@@ -441,13 +441,10 @@ int process_kill(struct processes *all, struct text id, process_fn fn, void *arg
 
 	if (r != 0)
 		return r;
-	if (!p->info.running) {
-		struct process_info info = p->info;
-
-		*ret_wait = NULL;
-		fn(arg, 0, &info, NULL);
+	*ret_wait = NULL;
+	*ret_info = p->info;
+	if (!p->info.running)
 		return 0;
-	}
 	w = malloc(sizeof(*w));
 	if (!w)
 		return -ENOMEM;

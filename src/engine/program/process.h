@@ -125,7 +125,8 @@ struct process_log {
 int process_log(struct processes *all, struct text id, int64_t offset, size_t limit,
 		struct process_log *ret_log, struct why *why);
 
-/* Ends it with everything that it has started; calls fn when nothing is left, perhaps at once. */
+/* Ends it with everything that it has started; calls fn, later, when nothing is left. *ret_wait NULL: it had ended
+ * already, and fn is not called. */
 int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
-		 struct process_wait **ret_wait, struct why *why);
+		 struct process_wait **ret_wait, struct process_info *ret_info, struct why *why);
 void process_wait_leave(struct process_wait *w); /* accepts NULL */

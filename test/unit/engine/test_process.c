@@ -433,20 +433,25 @@ TEST(a_kill_ends_all_that_it_has_started)
 {
 	struct world *w = *state;
 	struct process_wait *wait;
+	struct process_info info;
 	int before;
 
 	start(w, "trap '' TERM; setsid sleep 60 & sleep 60 & echo up; wait; sleep 60", false);
 	until_printed(w, "up");
 	before = w->n_told;
-	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
+	assert_int_equal(
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
 	assert_int_equal(w->n_told, before);
 	stage_until(&w->stage, w->n_told > before);
 	assert_false(w->info.running);
 	assert_true(w->info.killed);
 	assert_int_equal(tree_signal(owner, true, 0), 0);
 	/* Once more is fine. */
-	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
-	assert_int_equal(w->n_told, before + 2);
+	assert_int_equal(
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
+	assert_null(wait);
+	assert_false(info.running);
+	assert_int_equal(w->n_told, before + 1);
 }
 
 TEST(what_a_command_leaves_behind_ends_with_it)
@@ -464,9 +469,11 @@ TEST(whoever_waits_for_an_end_may_leave)
 {
 	struct world *w = *state;
 	struct process_wait *wait;
+	struct process_info info;
 
 	start(w, "sleep 60", false);
-	assert_int_equal(process_kill(w->processes, text_of(w->id), on_told, w, &wait, &w->why), 0);
+	assert_int_equal(
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
 	process_wait_leave(wait);
 	until_ended(w);
 	assert_int_equal(w->n_told, 1);
@@ -582,7 +589,7 @@ TEST(without_the_setting_nothing_is_allowed)
 	assert_int_equal(process_write(NULL, TEXT("x"), TEXT("x"), false, &(struct peer) {0},
 				       on_told, w, &w->ask, &w->why),
 			 REFUSE_FORBIDDEN);
-	assert_int_equal(process_kill(NULL, TEXT("x"), on_told, w, &wait, &w->why),
+	assert_int_equal(process_kill(NULL, TEXT("x"), on_told, w, &wait, list, &w->why),
 			 REFUSE_FORBIDDEN);
 	assert_int_equal(process_log(NULL, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);
 	assert_non_null(strstr(w->why.text, "[gateway] process = yes"));
