@@ -93,7 +93,8 @@ static int store_now(struct events *e, const struct event *list, unsigned n)
 	if (n == 0)
 		return 0;
 	e->given_undone = false;
-	return store_event_add(store_writer(e->store), list, n, EVENT_CLOCK_SLACK_MS, &e->given);
+	return store_event_add(store_writer(e->opts.store), list, n, EVENT_CLOCK_SLACK_MS,
+			       &e->given);
 }
 
 static bool is_one(const struct event_premise *c)
@@ -123,7 +124,7 @@ static int store_notes(struct events *e)
 {
 	struct event_batch *b = e->batch;
 	struct event_notes *notes = &b->notes;
-	int r = notes->n_open > 0 ? store_event_settle(store_writer(e->store)) : 0;
+	int r = notes->n_open > 0 ? store_event_settle(store_writer(e->opts.store)) : 0;
 
 	if (r == 0 && notes->n_open > 0)
 		drop_unmet(e);
@@ -164,7 +165,7 @@ int events_store(struct events *e)
 	r = store_notes(e);
 	/* The last numbers that were given were those of a call that is undone. */
 	if (r == 0 && e->given_undone && n_events(e->batch) > 0)
-		r = store_event_bounds(store_writer(e->store), &first, &e->given.last_seq);
+		r = store_event_bounds(store_writer(e->opts.store), &first, &e->given.last_seq);
 	return r;
 }
 
@@ -194,7 +195,7 @@ static int add_unnoted(struct events *e, const struct event *event, struct event
 	int r = store_early(e);
 
 	if (r == 0 && premise.change)
-		r = store_event_settle(store_writer(e->store));
+		r = store_event_settle(store_writer(e->opts.store));
 	if (r == 0 && is_one(&premise)) {
 		r = store_now(e, event, 1);
 		notes->n_unnoted += r == 0;
@@ -226,7 +227,7 @@ int event_add(struct events *e, const struct event_new *new)
 		.project = new->project,
 		.session = new->session,
 		.run = new->run,
-		.host = e ? e->host : (struct text) {0},
+		.host = e ? e->opts.host : (struct text) {0},
 	};
 	const struct event_premise premise = {new->change, new->unless};
 	struct event_notes *notes;
@@ -235,7 +236,7 @@ int event_add(struct events *e, const struct event_new *new)
 	if (!e)
 		return 0;
 	r = have_batch(e) ?: pack(e, new, &event.data)
-			?: store_event_check(store_writer(e->store), &event);
+			?: store_event_check(store_writer(e->opts.store), &event);
 	if (r != 0)
 		return r;
 	notes = &e->batch->notes;
@@ -254,7 +255,7 @@ int event_add_numbered(struct events *e, const struct event_new *new, int64_t *r
 	*ret_seq = 0;
 	if (!e)
 		return 0;
-	r = event_add(e, new) ?: store_early(e) ?: store_event_settle(store_writer(e->store));
+	r = event_add(e, new) ?: store_early(e) ?: store_event_settle(store_writer(e->opts.store));
 	if (r == 0)
 		*ret_seq = e->given.last_seq;
 	return r;
@@ -350,7 +351,7 @@ void events_committed(struct events *e)
 	atomic_fetch_add(&e->n_published, n_events(b));
 	event_raise_committed(e, b->last);
 	store_note_event(
-		e->store, b->last,
+		e->opts.store, b->last,
 		b->notes.n_unnoted == 0 && !b->notes.early ? b->list[b->notes.n - 1].time_ms : 0);
 	if (e->opts.on_commit)
 		e->opts.on_commit(e->opts.commit_arg);
@@ -361,7 +362,7 @@ void events_committed(struct events *e)
 		/* Of other hosts' events, some may lie between. */
 		e->ready->incomplete = true;
 		e->ready->doubted = e->ready->doubted || b->doubted;
-		e->ready->first = e->host.data ? 0 : e->ready->first;
+		e->ready->first = e->opts.host.data ? 0 : e->ready->first;
 		e->ready->last = b->last;
 		return;
 	}
@@ -388,7 +389,7 @@ struct work *events_trailer(struct events *e)
 
 struct text events_host(const struct events *e)
 {
-	return e ? e->host : (struct text) {0};
+	return e ? e->opts.host : (struct text) {0};
 }
 
 int64_t events_first(const struct events *e)
@@ -406,7 +407,7 @@ bool event_is_foreign(const struct events *e, const struct event *event)
 {
 	bool unknown = event->seq >= e->feed.unknown_first && event->seq <= e->feed.unknown_last;
 
-	return event->host.data && (unknown || !text_equal(event->host, e->host));
+	return event->host.data && (unknown || !text_equal(event->host, e->opts.host));
 }
 
 /* ---- retention ---- */
@@ -430,8 +431,8 @@ int event_sweep(struct events *e, bool *ret_more)
 	unsigned n = 0;
 	int r;
 
-	r = store_event_sweep(store_writer(e->store), keep_ms > 0 ? clock_utc_ms() - keep_ms : 0,
-			      keep, SWEEP_AT_ONCE, &n);
+	r = store_event_sweep(store_writer(e->opts.store),
+			      keep_ms > 0 ? clock_utc_ms() - keep_ms : 0, keep, SWEEP_AT_ONCE, &n);
 	if (r != 0)
 		return r;
 	if (n > 0)
@@ -459,7 +460,7 @@ void event_figures(const struct events *e, struct event_figures *ret)
 
 static int set_up(struct events *e, const struct events_opts *opts)
 {
-	struct connection *c = store_writer(e->store);
+	struct connection *c = store_writer(e->opts.store);
 	int64_t first;
 	int64_t last;
 	int r = store_event_bounds(c, &first, &last);
@@ -474,8 +475,6 @@ static int set_up(struct events *e, const struct events_opts *opts)
 	atomic_init(&e->swept, false);
 	e->told = e->own_told = e->feed.heard = last;
 	e->recent.after = last;
-	e->host = opts->host;
-	e->opts = *opts;
 	e->feed.events = e;
 	return 0;
 }
@@ -487,16 +486,14 @@ int events_start(const struct events_opts *opts, struct events **ret_events)
 
 	if (!e)
 		return -ENOMEM;
-	e->store = opts->store;
-	e->loop = opts->loop;
-	e->workers = opts->workers;
+	e->opts = *opts;
 	buf_init(&e->packed, EVENT_DATA_MAX);
 	list_init(&e->subscribers);
 	list_init(&e->waiting);
 	list_init(&e->blocked);
 	list_init(&e->reading);
-	r = timer_new(e->loop, event_retry, e, &e->retry)
-		    ?: timer_new(e->loop, event_feed_read, e, &e->feed.again) ?: set_up(e, opts);
+	r = timer_new(e->opts.loop, event_retry, e, &e->retry)
+		    ?: timer_new(e->opts.loop, event_feed_read, e, &e->feed.again) ?: set_up(e, opts);
 	if (r != 0) {
 		events_free(e);
 		return r;

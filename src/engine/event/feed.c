@@ -28,13 +28,14 @@ static int run(struct work *w, int lane)
 	struct event_feed *f = list_entry(w, struct event_feed, work);
 	static const struct event_filter all = {0};
 
-	return event_read_page(store_lane(f->events->store, lane), &f->batch->arena, &all, f->from,
-			       0, FEED_ROWS, &f->page);
+	return event_read_page(store_lane(f->events->opts.store, lane), &f->batch->arena, &all,
+			       f->from, 0, FEED_ROWS, &f->page);
 }
 
 static bool is_unanswered(const struct events *e, const struct event *event)
 {
-	return event->host.data && text_equal(event->host, e->host) && event->seq > e->own_told;
+	return event->host.data && text_equal(event->host, e->opts.host) &&
+	       event->seq > e->own_told;
 }
 
 /* Moves what may be told from the page to its batch. */
@@ -114,7 +115,7 @@ void event_feed_read(void *events)
 	f->reading = true;
 	f->from = e->told;
 	f->work = (struct work) {.run = run, .finished = finished};
-	workers_start(e->workers, &f->work, false);
+	workers_start(e->opts.workers, &f->work, false);
 }
 
 /* ---- after a doubt ---- */
@@ -142,7 +143,7 @@ static void settle(struct events *e)
 		return;
 	f->settles = true;
 	f->settling = (struct work) {.run = settle_run, .finished = settle_finished};
-	workers_start(e->workers, &f->settling, true);
+	workers_start(e->opts.workers, &f->settling, true);
 }
 
 /* One stretch for all of them: who hears of what it did itself as another's finds nothing new. */

@@ -93,10 +93,6 @@ struct event_feed {
 };
 
 struct events {
-	struct store *store;
-	struct loop *loop;
-	struct workers *workers;
-	struct text host; /* in every event of ours; {NULL, 0}: there is only one */
 	struct events_opts opts;
 	atomic_llong keep_ms;
 	atomic_llong keep;

@@ -299,12 +299,12 @@ static unsigned page_limit(int64_t limit)
 
 int event_count(struct events *e, int lane, struct text type, int64_t *ret_n)
 {
-	return store_event_count(store_lane(e->store, lane), type, ret_n);
+	return store_event_count(store_lane(e->opts.store, lane), type, ret_n);
 }
 
 int event_list(struct events *e, int lane, struct arena *a, const struct event_filter *f,
 	       int64_t since_seq, int64_t since_ms, int64_t limit, struct event_page *ret_page)
 {
-	return event_read_page(store_lane(e->store, lane), a, f, since_seq, since_ms,
+	return event_read_page(store_lane(e->opts.store, lane), a, f, since_seq, since_ms,
 			       page_limit(limit), ret_page);
 }

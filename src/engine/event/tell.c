@@ -384,8 +384,8 @@ static int read_run(struct work *w, int lane)
 {
 	struct event_subscriber *s = list_entry(w, struct event_subscriber, work);
 
-	return event_read_page(store_lane(s->events->store, lane), &s->arena, &s->filter, s->from,
-			       0, CATCH_UP_ROWS, &s->page);
+	return event_read_page(store_lane(s->events->opts.store, lane), &s->arena, &s->filter,
+			       s->from, 0, CATCH_UP_ROWS, &s->page);
 }
 
 static void read_finished(struct work *w, int result)
@@ -419,7 +419,7 @@ static void read_on(struct event_subscriber *s)
 	s->work = (struct work) {.run = read_run, .finished = read_finished};
 	s->from = position(s);
 	s->reading = true;
-	if (workers_submit(e->workers, &s->work, false) == 0) {
+	if (workers_submit(e->opts.workers, &s->work, false) == 0) {
 		list_append(&e->reading, &s->behind_link);
 		e->n_reading++;
 		return;
@@ -580,7 +580,7 @@ void events_tell(struct events *e, struct event_batch *b)
 		event_feed_settled(e, b);
 	e->own_told = b->last;
 	/* Those of others lie between: all of them are read. */
-	if (e->host.data && b->first != e->told + 1) {
+	if (e->opts.host.data && b->first != e->told + 1) {
 		event_batch_free(b);
 		events_follow(e, e->own_told);
 		return;
