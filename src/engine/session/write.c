@@ -271,9 +271,7 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 	i->is_event = true;
 	i->event = *row;
 	e = &i->event;
-	if (!copy(&b->arena, &e->agent_session) || !copy(&b->arena, &e->role) ||
-	    !copy(&b->arena, &e->content) || !copy(&b->arena, &e->tool_id) ||
-	    !copy(&b->arena, &e->tool_name) || !copy(&b->arena, &e->parent_tool) ||
+	if (portrait_copy(&session_event_portrait, &b->arena, e) != 0 ||
 	    pack_into(&b->arena, tool_input, &e->tool_input.bytes) != 0)
 		return -ENOMEM;
 	add(b, i, sizeof(*i) + e->content.len + e->tool_input.bytes.len + 64);
