@@ -429,7 +429,6 @@ static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned 
 	free(p);
 	if (!c)
 		return;
-	c->state = NULL;
 	j = call_object(c);
 	json_member_array(j, "agents");
 	for (unsigned i = 0; i < n; i++)
@@ -466,13 +465,12 @@ static struct done handle_agents(struct call *c)
 	if (!p)
 		return call_fail(c, -ENOMEM);
 	p->call = c;
-	c->state = p;
 	r = chat_probe(call_chat(c), on_agents, p);
 	if (r != 0) {
 		free(p);
 		return call_fail(c, r);
 	}
-	return c->state ? call_later(c, on_agents_cancel, p) : call_settled(c);
+	return call_later(c, on_agents_cancel, p);
 }
 
 /* ---- the method table ---- */

@@ -170,6 +170,7 @@ struct probe {
 	uint64_t started_ms;
 	unsigned n;
 	unsigned n_open;
+	bool asking; /* chat_probe has not returned yet */
 	bool told;
 	struct chat_agent_info *infos; /* stored after the agents */
 	struct probed agents[];
@@ -197,6 +198,8 @@ static void on_time(void *arg)
 			p->agents[i].info.ms = CHAT_PROBE_MS;
 	}
 	tell(p);
+	if (p->n_open == 0)
+		free(p);
 }
 
 static void answered(struct probed *a, bool ok, const char *text)
@@ -208,7 +211,7 @@ static void answered(struct probed *a, bool ok, const char *text)
 	a->info.ms = (int64_t)(clock_steady_ms() - p->started_ms);
 	if (snprintf(a->text, sizeof(a->text), "%s", text) >= (int)sizeof(a->text))
 		a->text[utf8_whole(a->text, sizeof(a->text) - 1)] = '\0';
-	if (--p->n_open > 0)
+	if (--p->n_open > 0 || p->asking)
 		return;
 	tell(p);
 	free(p);
@@ -252,7 +255,8 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 	p->arg = arg;
 	p->n = n;
 	p->infos = (struct chat_agent_info *)&p->agents[n];
-	p->n_open = n + 1; /* one of our own, until all were asked */
+	p->n_open = n;
+	p->asking = true;
 	p->started_ms = clock_steady_ms();
 	timer_start(p->timer, CHAT_PROBE_MS);
 	for (unsigned i = 0; i < n; i++) {
@@ -263,9 +267,8 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 		if (r != 0)
 			answered(&p->agents[i], false, strerror(-r));
 	}
-	if (--p->n_open == 0) {
-		tell(p);
-		free(p);
-	}
+	p->asking = false;
+	if (p->n_open == 0)
+		timer_start(p->timer, 0);
 	return 0;
 }
