@@ -14,7 +14,7 @@ int chat_check_room(struct chat *chat, struct text id, struct why *why)
 {
 	const struct live_conversation *c = conversation_find(chat, id);
 
-	if (chat->stopping)
+	if (chat->records.stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (chat->n_errands >= CHAT_TURNS_MAX)
 		return refuse(why, REFUSE_LIMIT, "too many turns are running (limit %d)",

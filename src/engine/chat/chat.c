@@ -172,7 +172,7 @@ void chat_stop(struct chat *chat)
 
 	if (!chat)
 		return;
-	chat->stopping = chat->records.stopping = true;
+	chat->records.stopping = true;
 	/* Ending one may remove others, so search anew each time. */
 	while ((c = find_busy(chat)))
 		conversation_cancel(c);

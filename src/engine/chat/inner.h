@@ -66,9 +66,8 @@ struct chat {
 	int64_t started_ms;
 	struct census census; /* the last that was taken */
 	struct spend spend;   /* what agents used */
-	bool stopping;
-	bool noted;       /* the writer's: a conversation was made but not committed yet */
-	atomic_uint made; /* conversations made on the writer's thread */
+	bool noted;           /* the writer's: a conversation was made but not committed yet */
+	atomic_uint made;     /* conversations made on the writer's thread */
 };
 
 /* Something that continues when its conversation is loaded. */

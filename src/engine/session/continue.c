@@ -171,7 +171,7 @@ static void continuation_finished(struct work *w, int result)
 
 	if (result == 0 && !c->found)
 		result = session_refuse_unknown(c->parent, &why);
-	if (result == 0 && c->sessions->stopping)
+	if (result == 0 && c->sessions->records.stopping)
 		result = refuse(&why, REFUSE_STOPPING, "koined is stopping");
 	if (result != 0)
 		refuse_continuation(c, result, &why);

@@ -81,7 +81,6 @@ struct sessions {
 		elsewhere;   /* session_ender: those who wait for the end of one on another host */
 	struct list watched; /* observed.c: the processes of observed sessions */
 	unsigned n_watched;
-	bool stopping;
 	unsigned n_drains; /* nothing is launched meanwhile */
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);

@@ -124,7 +124,7 @@ void sessions_drain(struct sessions *s, bool drain)
 
 static int check_room(const struct sessions *s, struct why *why)
 {
-	if (s->stopping)
+	if (s->records.stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (s->n_drains > 0)
 		return refuse(why, REFUSE_UNAVAILABLE,

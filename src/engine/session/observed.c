@@ -348,7 +348,7 @@ void session_observed(struct sessions *s, const struct session_seen *seen)
 {
 	struct watched *w;
 
-	if (!s || !seen->id.data || s->stopping || (!seen->looked && !seen->ended))
+	if (!s || !seen->id.data || s->records.stopping || (!seen->looked && !seen->ended))
 		return;
 	w = find_watched(s, seen->id);
 	if (w)

@@ -391,7 +391,7 @@ static int start(struct live_session *l, struct why *why)
 	int r = check_folder(l, why);
 
 	/* It was stopped while its row was being stored. */
-	if (r == 0 && l->sessions->stopping)
+	if (r == 0 && l->sessions->records.stopping)
 		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
 	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
 		       !node_allows(l->sessions->opts.node)))

@@ -307,7 +307,7 @@ void sessions_check_stopped(struct sessions *s)
 	void (*fn)(void *arg) = s->stopped;
 	bool busy = false;
 
-	if (!s->stopping || !fn || s->n_coming > 0)
+	if (!s->records.stopping || !fn || s->n_coming > 0)
 		return;
 	list_for_each (at, following, &s->live) {
 		const struct live_session *l = list_entry(at, struct live_session, link);
@@ -338,7 +338,7 @@ static void kill_all(struct sessions *s)
 
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	s->stopping = s->records.stopping = true;
+	s->records.stopping = true;
 	s->stopped = fn;
 	s->stopped_arg = arg;
 	session_look_elsewhere(s, (struct text) {0});

@@ -11,11 +11,16 @@
 
 enum { LOOKS_MAX = 8 };
 
-static int refuse_several(struct why *why)
+int task_refuse_found(unsigned n, struct text id, struct why *why)
 {
+	struct text shown = text_cut(id, 100);
+
+	if (n == 0)
+		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
 	return refuse_field(
 		why, "project",
-		"several projects have a task with this id; pass 'project' to select its project");
+		"several projects have a task %.*s; pass 'project' to select its project",
+		TEXT_ARGS(shown));
 }
 
 static int refuse_ended(const struct task *task, struct why *why)
@@ -53,13 +58,8 @@ static int lookup_run(struct work *w, int lane)
 
 static int check_found(const struct lookup *l, struct why *why)
 {
-	if (l->n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(l->id));
-	if (l->n > 1)
-		return refuse_field(
-			why, "project",
-			"several projects have a task %.*s; pass 'project' to select its project",
-			TEXT_ARGS(l->id));
+	if (l->n != 1)
+		return task_refuse_found(l->n, l->id, why);
 	if (l->news.found)
 		return task_refuse_changed(l->id, why);
 	return refuse_ended(&l->found, why);
@@ -139,7 +139,7 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 	if (n == 0)
 		return look_up(t, project, id, LOOKUP_ONLY, fn, arg);
 	if (n > 1)
-		return refuse_several(why);
+		return task_refuse_found(n, id, why);
 	if (l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, why);
 	*ret_live = l;
@@ -254,7 +254,7 @@ int task_cancel(struct tasks *t, struct text project, struct text id, task_done_
 	if (n == 0)
 		return look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
 	if (n > 1)
-		return refuse_several(why);
+		return task_refuse_found(n, id, why);
 	l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
 	if (!l)
 		return -ENOMEM;
@@ -300,9 +300,7 @@ int task_release(struct tasks *t, struct text project, struct text id, task_done
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
 
-	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(id));
-	return n > 1 ? refuse_several(why) : release(t, l, fn, arg, why);
+	return n == 1 ? release(t, l, fn, arg, why) : task_refuse_found(n, id, why);
 }
 
 /* ---- keeping one back ---- */
@@ -448,7 +446,7 @@ static void pause_finished(struct work *w, int result)
 
 static int check_pause(const struct tasks *t, struct text group, bool paused, struct why *why)
 {
-	if (t->stopping)
+	if (t->records.stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!group.data)
 		return 0;

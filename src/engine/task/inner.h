@@ -36,8 +36,7 @@ struct group {
 	char name[TASK_NAME_MAX + 1];
 	unsigned parallel; /* 0: no limit of its own */
 	unsigned n_running;
-	unsigned n_tasks;    /* in memory */
-	struct list members; /* these */
+	struct list members; /* tasks in memory */
 	bool paused;
 };
 
@@ -244,7 +243,6 @@ struct tasks {
 	struct timer *first_sweep;
 	bool sweeping;
 	unsigned n_retries; /* on their way to the store: until they are done, no dependent fails */
-	bool stopping;
 	struct timer *stop_timer;
 	void (*stopped)(void *arg);
 	void *stopped_arg;
@@ -466,6 +464,8 @@ void task_write_drop(struct live *l); /* calls no waiters and no watches: they m
 void task_report_ended(struct tasks *t, struct live *l, const struct task *row);
 
 int task_refuse_changed(struct text id, struct why *why);
+/* There is no such task, or one in several projects. */
+int task_refuse_found(unsigned n, struct text id, struct why *why);
 
 /* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,

@@ -221,7 +221,8 @@ void queue_run(struct tasks *t)
 {
 	struct live *l;
 
-	if (t->stopping || t->paused || t->n_drains > 0 || t->lining_up || !node_allows(t->node))
+	if (t->records.stopping || t->paused || t->n_drains > 0 || t->lining_up ||
+	    !node_allows(t->node))
 		return;
 	while (t->n_running < t->parallel && (l = next_task(t))) {
 		queue_remove(t, l);
@@ -278,7 +279,7 @@ static struct task_waits waits_for_slot(const struct tasks *t, const struct live
 
 	if (!p->served)
 		w.reason = WAIT_UNSERVED;
-	else if (t->n_drains > 0 || t->stopping)
+	else if (t->n_drains > 0 || t->records.stopping)
 		w.reason = WAIT_DRAIN;
 	else if (!node_allows(t->node) || is_unkept(t, l))
 		w.reason = WAIT_STORE;

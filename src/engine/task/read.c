@@ -131,16 +131,7 @@ static int find(struct tasks *t, int lane, struct arena *a, struct text project,
 	unsigned n;
 	int r = task_find_row(store_lane(t->store, lane), a, project, id, ret_row, &n);
 
-	if (r != 0)
-		return r;
-	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s",
-			      (int)(id.len < 100 ? id.len : 100), id.data);
-	if (n > 1)
-		return refuse_field(why, "project",
-				    "several projects have a task with this id; pass 'project' to "
-				    "select its project");
-	return 0;
+	return r == 0 && n != 1 ? task_refuse_found(n, id, why) : r;
 }
 
 /* It has printed nothing yet, or is just starting to. */

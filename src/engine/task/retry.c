@@ -43,14 +43,8 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 
 	if (r != 0)
 		return r;
-	if (n > 1)
-		return refuse_field(
-			&q->request.why, "project",
-			"several projects have a task %.*s; pass 'project' to select its project",
-			TEXT_ARGS(q->id));
-	if (n == 0)
-		return refuse(&q->request.why, REFUSE_NOT_FOUND, "Task not found: %.*s",
-			      TEXT_ARGS(q->id));
+	if (n != 1)
+		return task_refuse_found(n, q->id, &q->request.why);
 	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
 		return refuse(&q->request.why, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only failed or cancelled tasks can be retried",

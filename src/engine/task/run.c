@@ -193,7 +193,7 @@ static bool is_stopped(const struct run *r)
 	const struct attempt *a = &r->attempt;
 
 	return a->intent == INTENT_STOP ||
-	       (a->intent == INTENT_NONE && a->dropped && r->tasks->stopping);
+	       (a->intent == INTENT_NONE && a->dropped && r->tasks->records.stopping);
 }
 
 /* What we stop with us, the next start runs again, or another host does. */
@@ -444,7 +444,7 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 
 	r->fetch = NULL;
 	r->printed = f->printed;
-	if (r->attempt.intent == INTENT_NONE && r->tasks->stopping)
+	if (r->attempt.intent == INTENT_NONE && r->tasks->records.stopping)
 		r->attempt.intent = INTENT_STOP;
 	if (r->attempt.intent != INTENT_NONE)
 		end_unbegun(r);
@@ -584,7 +584,7 @@ static void on_kept(void *arg, int result, const struct why *why)
 		run_lose(r);
 	else if (result == -ENOENT)
 		give_up(r, "the task no longer exists");
-	else if (result != 0 || r->tasks->stopping || !node_allows(r->tasks->node))
+	else if (result != 0 || r->tasks->records.stopping || !node_allows(r->tasks->node))
 		put_back(r);
 	else if (r->live->task.prompt.data && !has_printed(r))
 		go(r, &r->live->task);

@@ -200,7 +200,7 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct wh
 
 int task_check_room(const struct tasks *t, struct why *why)
 {
-	if (t->stopping)
+	if (t->records.stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (t->n_queued + t->n_coming >= t->queue)
 		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", t->n_queued + t->n_coming,
@@ -735,7 +735,7 @@ static int check_edit(const struct tasks *t, const struct live *l, const struct 
 			 .timeout_ms = in->timeout_ms ? *in->timeout_ms : 0,
 			 .after = in->after ? *in->after : (struct texts) {0}}};
 
-	if (t->stopping)
+	if (t->records.stopping)
 		return refuse(why, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)

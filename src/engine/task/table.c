@@ -257,10 +257,8 @@ static int join(struct tasks *t, struct live *l)
 	l->line = group.data && !l->group ? NULL : line_get(l->project, l->group);
 	if (!l->line)
 		return -ENOMEM;
-	if (l->group) {
-		l->group->n_tasks++;
+	if (l->group)
 		list_append(&l->group->members, &l->group_link);
-	}
 	return 0;
 }
 
@@ -310,7 +308,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 /* Clients make up group names: drop one without tasks, unless it has a limit or is paused. */
 void group_drop(struct tasks *t, struct group *g)
 {
-	if (g->n_tasks > 0 || g->parallel > 0 || g->paused)
+	if (!list_empty(&g->members) || g->parallel > 0 || g->paused)
 		return;
 	list_remove(&g->link);
 	table_remove(&t->groups_by_name, &g->by_name);
@@ -421,7 +419,6 @@ static void leave_group(struct live *l)
 	if (!l->group)
 		return;
 	list_remove(&l->group_link);
-	l->group->n_tasks--;
 	group_drop(l->project->tasks, l->group);
 }
 

@@ -156,7 +156,7 @@ static void deletion_finished(struct work *w, int result)
 		forget(t, &d->rows[i]);
 	if (result == 0)
 		d->n_all += d->n;
-	if (result != 0 || d->n < DELETED_AT_ONCE || t->stopping) {
+	if (result != 0 || d->n < DELETED_AT_ONCE || t->records.stopping) {
 		deletion_done(d, result);
 		return;
 	}
@@ -188,7 +188,7 @@ static void on_sweep(void *tasks)
 	struct tasks *t = tasks;
 	struct deletion *d;
 
-	if (t->sweeping || t->stopping || t->opts.keep_ms == 0)
+	if (t->sweeping || t->records.stopping || t->opts.keep_ms == 0)
 		return;
 	d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
 	if (!d)
@@ -391,7 +391,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 /* The stop is complete when nothing is running and all changes are stored, or cannot be. */
 void tasks_check_stopped(struct tasks *t)
 {
-	if (!t->stopping || t->n_running > 0 || !t->stopped)
+	if (!t->records.stopping || t->n_running > 0 || !t->stopped)
 		return;
 	if (t->records.n_changes > 0 && !t->records.failing)
 		return;
@@ -423,7 +423,7 @@ static void kill_all(struct tasks *t)
 
 void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	t->stopping = t->records.stopping = true;
+	t->records.stopping = true;
 	t->stopped = fn;
 	t->stopped_arg = arg;
 	/* A stop must not take as long as a cancel may. */
