@@ -26,7 +26,7 @@ export async function call(method, params) {
 			redirect: 'error',
 		});
 	} catch {
-		throw new Error('koined does not respond');
+		throw new Error('koined is not responding');
 	}
 	if (response.status === 401)
 		lost();

@@ -35,7 +35,7 @@ function agents(found) {
 // Who is told on a phone, and whether that works.
 function notifiers(found) {
 	if (found.length === 0)
-		return h('p', {class: 'note'}, 'No notifiers. To get requests on your phone, add a section [notify NAME] to koine.conf.');
+		return h('p', {class: 'note'}, 'No notifiers. To get requests on your phone, add a [notify NAME] section to koine.conf.');
 	return table('Notifiers', ['Name', 'Kind', 'State', 'Sent', 'Last sent', 'Queued', 'Error'], found.map(n =>
 		[n.name, n.kind, chip(n.state, {ok: 'ok', failing: 'error', off: 'error'}[n.state]), n.sent, time(n.sent_at), n.waiting, n.error]));
 }

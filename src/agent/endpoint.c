@@ -22,7 +22,8 @@ static bool ends_with(const char *s, const char *end)
 static int no_url(const char *what, struct why *why)
 {
 	return refuse(why, REFUSE_PARAMS,
-		      "%s URL must be http://HOST[:PORT][/PATH], https://… or unix:PATH", what);
+		      "invalid %s URL: expected http://HOST[:PORT][/PATH], https://… or unix:PATH",
+		      what);
 }
 
 static int parse_unix(const char *path, const char *what, const char *usual, struct endpoint *ret,

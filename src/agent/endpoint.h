@@ -18,7 +18,7 @@ struct endpoint {
  * Takes http://HOST[:PORT][/PATH], https://… and unix:PATH. Without a path it means /v1
  * followed by `usual` ("/embeddings"); one that ends in /v1 is completed; any other path is
  * used as it is. Refuses the rest, without repeating it: it may hold a password. `what` says
- * what the URL is for ("an embedding").
+ * what the URL is for ("embedding").
  */
 int endpoint_parse(const char *url, const char *what, const char *usual,
 		   struct endpoint *ret_endpoint, struct why *why);

@@ -40,10 +40,11 @@ struct route_found;
 
 /* Where it listens, unless the settings say otherwise. */
 struct dialect_home {
-	const char *socket;       /* its name under --root and in the runtime folder */
+	const char *socket;       /* its name under --root and in the runtime directory */
 	const char *variable;     /* of the environment, that names its socket; or NULL */
 	const char *old_variable; /* that does where the first does not; or NULL */
-	const char *path; /* where its clients look, "~/" is the user's; NULL: the runtime folder */
+	const char
+		*path; /* where its clients look, "~/" is the user's; NULL: the runtime directory */
 	const char *address; /* of one that has a port instead of a socket; or NULL */
 	bool optional;       /* listens only where it is named */
 	bool in_project;     /* its socket lies in a project's folder */

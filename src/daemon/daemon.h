@@ -12,7 +12,7 @@
  * Which dialect listens where: handed over by the service manager, or only by --listen, or
  * each at its place from the settings or by default.
  *
- * With places of our own (daemon.places) a dialect's socket is in the runtime folder, and `on` adds
+ * With places of our own (daemon.places) a dialect's socket is in the runtime directory, and `on` adds
  * the place where its clients look, if nobody else has that.
  */
 
@@ -20,7 +20,7 @@ struct plan_row {
 	const struct dialect *dialect;
 	struct address address;
 	int fd;       /* handed over by the service manager, or -1 */
-	bool runtime; /* lies in the runtime folder, which must be ours */
+	bool runtime; /* lies in the runtime directory, which must be ours */
 	bool yields;  /* to who is there already: a port to a free one, a socket to none */
 	bool off;     /* handed over, but the settings have it off: nobody is served */
 	bool skipped_if_broken; /* its place follows from a project's folder; if that cannot be

@@ -164,7 +164,7 @@ void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1
 
 int make_own_folder(const struct settings *s, struct why *why);
 
-/* The file in our state folder with the owners that koine store adopt has accepted. */
+/* The file in our state directory with the owners that koine store adopt has accepted. */
 int daemon_accepted(const struct settings *s, char *out, size_t size);
 /* A folder beside the store, named after it, so that two stores in one folder do not share it.
  * `out` has PATH_MAX bytes. */

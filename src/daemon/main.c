@@ -62,7 +62,7 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 	int n;
 
 	if (dir[0] != '/' && !getcwd(here, sizeof(here)))
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current folder: %s",
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current directory: %s",
 			      strerror(errno));
 	n = snprintf(s->root, sizeof(s->root), "%s%s%s", here, here[0] ? "/" : "", dir);
 	if (n >= (int)sizeof(s->root))

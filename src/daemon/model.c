@@ -228,7 +228,7 @@ int words_open(const struct settings *s, struct word_file **ret_file, struct why
 	if (!s->words[0])
 		return open_default(s, ret_file);
 	if (!paths_expand(s->words, path))
-		return refuse(why, REFUSE_PARAMS, "cannot expand memory.words = %s: no home folder",
-			      s->words);
+		return refuse(why, REFUSE_PARAMS,
+			      "cannot expand memory.words = %s: no home directory", s->words);
 	return word_file_open(path, ret_file, why);
 }

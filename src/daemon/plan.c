@@ -37,7 +37,7 @@ static int set_project(struct plan_row *row, const struct settings *s, struct wh
 	} else if (s->root[0]) {
 		paths_resolve(s->root, row->project);
 	} else if (!current_folder(row->project)) {
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current folder");
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current directory");
 	}
 	return 0;
 }
@@ -132,7 +132,7 @@ static int add_port(struct plan *p, const struct settings *s, const struct diale
 	return r;
 }
 
-/* Under --root the root is a project; otherwise the current folder, if it has .aiwg. */
+/* Under --root the root is a project; otherwise the current directory, if it has .aiwg. */
 static int add_current_project(struct plan *p, const struct settings *s, const struct dialect *d,
 			       struct why *why)
 {
@@ -193,7 +193,7 @@ static int add_path(struct plan *p, const struct dialect *d, const char *path, s
 	return add_row(p, d, address, why);
 }
 
-/* In the runtime folder. */
+/* In the runtime directory. */
 static int add_runtime(struct plan *p, const struct dialect *d, struct why *why)
 {
 	char folder[PATH_LEN];
@@ -246,7 +246,7 @@ static bool is_given(const struct plan *p, const struct dialect *d)
 	return false;
 }
 
-/* With places of our own: elsewhere, or in the runtime folder. Ports and projects are not ours. */
+/* With places of our own: elsewhere, or in the runtime directory. Ports and projects are not ours. */
 static int add_own(struct plan *p, const struct settings *s, const struct dialect *d,
 		   struct why *why)
 {

@@ -154,7 +154,7 @@ void stop_to_start_anew(void *daemon, const char *reason)
 
 void stop_after_gap(void *daemon)
 {
-	stop_to_start_anew(daemon, "events of other hosts were deleted before koined read them");
+	stop_to_start_anew(daemon, "events from other hosts were deleted before koined read them");
 }
 
 /* A manager's variables stay, with all others: its unit names them. */

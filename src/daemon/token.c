@@ -48,8 +48,8 @@ static int read_file(const char *file, char *out, size_t size, struct why *why)
 	if (r != 0)
 		return r;
 	if (strlen(out) < SHORTEST || strlen(out) > LONGEST)
-		return refuse(why, REFUSE_PARAMS, "the token in %s must have 16 to 200 characters",
-			      file);
+		return refuse(why, REFUSE_PARAMS,
+			      "invalid token in %s: expected 16 to 200 characters", file);
 	return 0;
 }
 

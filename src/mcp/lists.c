@@ -14,9 +14,10 @@ int mcp_cursor_read(struct call *c, const char *list, struct text cursor, struct
 {
 	int r = seal_open(&c->arena, opened(c)->mcp->key, cursor, text_of(list), ret_at);
 
-	return r != -EBADMSG ? r
-			     : refuse_field(&c->why, "cursor",
-					    "cursor must be a nextCursor value from %s", list);
+	return r != -EBADMSG
+		       ? r
+		       : refuse_field(&c->why, "cursor",
+				      "invalid cursor: expected a nextCursor value from %s", list);
 }
 
 /* Where the page begins; 0 without a cursor. */

@@ -241,7 +241,7 @@ static bool read_pointer(const char *file, const char *mark, const char *folder,
 	return join(out, folder, t);
 }
 
-/* The folder with the configuration: .git, or where the file .git points to; the work trees of one
+/* The folder with the configuration: .git, or where the file .git points to; the working trees of one
  * repository share one. */
 static bool find_git(const char *top, char ret_git[PATH_MAX])
 {
@@ -262,7 +262,7 @@ static bool find_git(const char *top, char ret_git[PATH_MAX])
 	return true;
 }
 
-/* Of a work tree whose origin has a name: a URL, or a folder that exists. */
+/* Of a working tree whose origin has a name: a URL, or a folder that exists. */
 static bool name_by_origin(const char *top, const char *git, char ret_name[PROJECT_NAME_MAX + 1])
 {
 	CLEANUP(buf_donep) struct buf config;

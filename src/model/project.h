@@ -1,9 +1,9 @@
 /*
  * What a folder's project is called, decided here alone.
  *
- * A git work tree is named by its remote "origin", as "host/owner/name": without scheme, user, port
+ * A git working tree is named by its remote "origin", as "host/owner/name": without scheme, user, port
  * and ".git", so that all ways to reach a repository give one name. An origin that is a folder of
- * this machine is named by that folder, and so is a work tree without an origin by its own top.
+ * this machine is named by that folder, and so is a working tree without an origin by its own top.
  * Outside of git a folder is its own project. Folders have an absolute path without links, so no
  * remote is ever taken for one.
  *

@@ -189,8 +189,8 @@ static int accept_owner(const char *url, const char *accepted, struct store_adop
 	int r;
 
 	if (snprintf(next, sizeof(next), "%s.new", accepted) >= (int)sizeof(next))
-		return refuse(why, REFUSE_TOO_LARGE, "the path of the state folder is too long: %s",
-			      accepted);
+		return refuse(why, REFUSE_TOO_LARGE,
+			      "the path of the state directory is too long: %s", accepted);
 	r = store_open(url, &opts, &s, why);
 	if (r != 0)
 		return r;

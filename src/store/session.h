@@ -90,7 +90,7 @@ struct session_link {
 int store_session_chain_next(struct connection *c, struct session_chain *chain, struct arena *arena,
 			     bool *ret_found);
 
-/* Working folders, the last used first. limit 0: no limit. */
+/* Working directories, the last used first. limit 0: no limit. */
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n);
 

@@ -1,4 +1,4 @@
-/* Sessions: finding and listing them, their ancestors, and their working folders. */
+/* Sessions: finding and listing them, their ancestors, and their working directories. */
 #include <errno.h>
 
 #include "base/cleanup.h"

@@ -431,7 +431,7 @@ const kinds = {
 		await page.goto(`${base}/#/inbox`);
 		await page.reload();
 		await page.getByText('Loading the full input').waitFor();
-		await page.getByText('koined does not respond').waitFor();
+		await page.getByText('koined is not responding').waitFor();
 		away = false;
 		koine('deny', '--comment', 'elsewhere', JSON.parse(koine('approvals', '--json'))[0].id);
 		await page.getByText('Loading the full input').waitFor({state: 'hidden'});

@@ -137,7 +137,7 @@ def test_defaults_are_those_of_the_manual():
 def test_wrong_settings_of_agents_are_refused_with_words():
     for words, pairs in (
             ("[agent x] requires kind: recall, openai, anthropic or command", ["agent.x.budget=9000"]),
-            ("agent.x.kind = llm: must be recall, openai, anthropic or command", ["agent.x.kind=llm"]),
+            ("invalid agent.x.kind 'llm': expected recall, openai, anthropic or command", ["agent.x.kind=llm"]),
             ("unknown setting 'urls' in [agent x]", ["agent.x.urls=1"]),
             ("[agent x]: url is not valid for kind command",
              ["agent.x.kind=command", "agent.x.command=true", "agent.x.url=http://127.0.0.1:1"]),
@@ -151,24 +151,24 @@ def test_wrong_settings_of_agents_are_refused_with_words():
             ("[agent openai]: kind openai requires url", ["agent.openai.model=m"]),
             ("[agent anthropic]: kind anthropic requires model", ["agent.anthropic.retries=1"]),
             ("[agent command]: kind command requires command", ["agent.command.cwd=/"]),
-            ("agent.x.url must be http://HOST[:PORT][/PATH], https or unix:PATH",
+            ("invalid agent.x.url: expected http://HOST[:PORT][/PATH], https or unix:PATH",
              ["agent.x.url=ftp://127.0.0.1"]),
-            ("agent.x.temperature = hot: must be a number", ["agent.x.temperature=hot"]),
-            ("agent.x.temperature = 3: must be a number from 0 to 2", ["agent.x.temperature=3"]),
-            ("agent.x.retries = 11: must be a number from 0 to 10", ["agent.x.retries=11"]),
-            ("agent.x.output = xml: must be text or stream-json", ["agent.x.output=xml"]),
-            ("the name must have 1 to 40", ["agent.a b.kind=recall"]),
-            ("the name must have 1 to 40", ["agent.%s.kind=recall" % ("a" * 41)]),
-            ("the name must have 1 to 40", ["agent..kind=recall"]),
+            ("invalid agent.x.temperature 'hot': expected a number", ["agent.x.temperature=hot"]),
+            ("invalid agent.x.temperature '3': expected a number from 0 to 2", ["agent.x.temperature=3"]),
+            ("invalid agent.x.retries '11': expected a number from 0 to 10", ["agent.x.retries=11"]),
+            ("invalid agent.x.output 'xml': expected text or stream-json", ["agent.x.output=xml"]),
+            ("expected 1 to 40", ["agent.a b.kind=recall"]),
+            ("expected 1 to 40", ["agent.%s.kind=recall" % ("a" * 41)]),
+            ("expected 1 to 40", ["agent..kind=recall"]),
             ("'none' is reserved and means no agent", ["agent.none.kind=recall"]),
             ("unknown setting 'kind' in [agent]", ["agent.kind=recall"]),
             ("too many agents (limit 32)", ["agent.a%d.kind=recall" % i for i in range(32)]),
-            ("chat.reserve = 8000: must be less than chat.budget, which is 8000",
+            ("invalid chat.reserve '8000': expected less than chat.budget (8000)",
              ["chat.reserve=8000"]),
-            ("[agent recall]: the reserve, 2000, must be less than the budget, which is 1500",
+            ("[agent recall]: invalid reserve '2000': expected less than the budget (1500)",
              ["agent.recall.budget=1500"]),
-            ("chat.system = ", ["chat.system=" + "x" * 512]),
-            ("nexus.shutdown = all: must be daemon, listener or off", ["nexus.shutdown=all"])):
+            ("invalid chat.system '", ["chat.system=" + "x" * 512]),
+            ("invalid nexus.shutdown 'all': expected daemon, listener or off", ["nexus.shutdown=all"])):
         refused(words, *sets(*pairs))
 
 

@@ -352,7 +352,7 @@ def test_time_is_limited_only_on_request():
     with Daemon(*SLOW) as d:
         env = of(d)
         done = koine(env, "send", "hello there", "-t", "0.5", code=75)
-        same(done.err, "koine: no complete answer within 0.5 s; request cancelled\n", "stderr")
+        same(done.err, "koine: timed out after 0.5 s; request cancelled\n", "stderr")
         check(done.out.startswith("I am"), "what came: %r", done.out)
         wait_until(lambda: messages(env)[-1]["state"] == "cancelled", "the turn to be cancelled")
 

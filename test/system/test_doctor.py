@@ -259,7 +259,7 @@ def test_a_daemon_that_hangs():
         os.kill(m.processes[0].pid, signal.SIGSTOP)
         m.patience = "5"
         [f] = m.bad("daemon")
-        check("does not respond" in f["text"] and str(m.processes[0].pid) in f["text"], "%r", f)
+        check("is not responding" in f["text"] and str(m.processes[0].pid) in f["text"], "%r", f)
         m.patience = "60"
         m.mend_by_ending(f, m.processes[0])
 
@@ -438,7 +438,7 @@ def test_a_server_of_an_agent():
         same(becomes(m, "ok", "opencode")["text"], "opencode responds", "text")
         m.bad()
         fake.stop()
-        f = becomes(m, "warning", "does not respond at %s: " % fake.url)
+        f = becomes(m, "warning", "is not responding at %s: " % fake.url)
         check("[agent-server opencode]" in f["advice"] and m("conf/koine/koine.conf") in f["advice"], "%r", f)
         m.bad()
         fake.broken = "elsewhere"

@@ -229,7 +229,7 @@ def test_late_buttons():
         a = w.ask(timeout=1)
         m = w.server.arrived(1)
         change = wait_until(lambda: m["changes"], "its end")[0]
-        check("No answer in time" in change["text"], "%r", change)
+        check("Timed out" in change["text"], "%r", change)
         w.server.acknowledged(w.server.press(m, "Approve"))
         same(w.get(a["id"])["status"], "expired", "status")
 

@@ -157,8 +157,8 @@ def test_call_says_that_the_database_is_away():
             server.stop("immediate")
             try:
                 answer = json.loads(c.call_text(request("memory.add", {"content": "Anna swims"}, 1)))
-                check("the database does not respond" in answer["error"]["message"], "%r", answer)
-                check("does not respond" in c.call("daemon.status")["store"]["writes"], "daemon.status")
+                check("the database is not responding" in answer["error"]["message"], "%r", answer)
+                check("is not responding" in c.call("daemon.status")["store"]["writes"], "daemon.status")
                 check(b"Input/output error" not in b"".join(l for l in d.log().splitlines() if b"call failed" in l), "%r", d.log())
             finally:
                 server.start()
@@ -210,7 +210,7 @@ def test_no_dialect_answers_in_words_of_this_machines_disk():
             add(c, "Anna runs")
             c.call("task.add", {"prompt": "x", "stash": True})
             for away, words in ((server_read_only, "read-only"), (tables_away, "tables of the store are missing"),
-                                (server_stopped, "does not respond")):
+                                (server_stopped, "is not responding")):
                 with away(server):
                     answer = json.loads(c.call_text(request("memory.add", {"content": "x"}, 1)))
                     check(words in answer["error"]["message"], "%r", answer)
@@ -219,7 +219,7 @@ def test_no_dialect_answers_in_words_of_this_machines_disk():
                         check(not any(w in text for w in NUMBERS_WORDS), "%r: %s", asked, text)
                     # No new session is made with a server that only reads.
                     for dialect in CALLS:
-                        check(any(w in text for (of, _), text in said.items() for w in (words, "does not respond") if of == dialect),
+                        check(any(w in text for (of, _), text in said.items() for w in (words, "is not responding") if of == dialect),
                               "%s: %r", dialect, {asked: text for asked, text in said.items() if asked[0] == dialect})
                 wait_until(lambda: "result" in json.loads(c.call_text(request("memory.add", {"content": "x"}, 1))), "a write")
             log = d.log().decode()
@@ -268,7 +268,7 @@ def test_nothing_is_alive_or_healthy_while_the_database_is_away():
     with shared_server() as server:
         with Daemon("--store", server.database("koine"), env={"KOINE_HOST_LEASE": "5"},
                     announced=["database unreachable", "lease lost"],
-                    possible=["the database does not respond"]) as d, d.connect() as c:
+                    possible=["the database is not responding"]) as d, d.connect() as c:
             same([h["state"] for h in c.call("host.list")["hosts"]], ["alive"], "hosts before")
             same(c.call("daemon.status")["health"], "healthy", "health before")
             server.stop("immediate")
@@ -286,7 +286,7 @@ def test_nothing_is_alive_or_healthy_while_the_database_is_away():
                 wait_until(still_away, "the end of the lease")
                 shown = subprocess.run([KOINE, "--socket", d.socket_path, "hosts"], capture_output=True, check=True)
                 check(b"alive" not in shown.stdout and b"unknown" in shown.stdout, "%r", shown.stdout)
-                check(b"does not respond" in shown.stderr, "%r", shown.stderr)
+                check(b"is not responding" in shown.stderr, "%r", shown.stderr)
                 same(len(hosts_lines(d)), 1, "lines of the log")
                 check("Input/output error" not in hosts_lines(d)[0], "%r", hosts_lines(d))
             finally:

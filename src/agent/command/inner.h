@@ -26,7 +26,7 @@ void command_text_finish(struct command_text *t, struct buf *out);
 /*
  * Where a command runs for one turn: the folder of its conversation, or its own; and where it
  * may write, if it is confined. A confined one has a private folder, which is its TMPDIR, and
- * the agent's state folder, which stays.
+ * the agent's state directory, which stays.
  */
 
 enum { COMMAND_PATHS_MAX = 64, COMMAND_VARIABLES = 5 };

@@ -23,8 +23,8 @@ static int open_state(const char *state, char out[PATH_MAX], struct why *why)
 	}
 	(void)mkdir(state, 0700);
 	if (!realpath(state, out))
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot use the state folder %s: %s", state,
-			      strerror(errno));
+		return refuse(why, REFUSE_UNAVAILABLE, "cannot use the state directory %s: %s",
+			      state, strerror(errno));
 	return 0;
 }
 

@@ -28,13 +28,13 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 	arena_reset(arena);
 	r = json_read(arena, data.data, data.len, &limits, &v, &why);
 	if (r < 0)
-		return turn_fail(t, "ProviderError", "out of memory while reading the answer");
+		return turn_fail(t, "ProviderError", "out of memory while reading the response");
 	if (r > 0)
 		return turn_fail(t, "ProviderError",
 				 "the provider sent an invalid response: not JSON (%.100s)",
 				 why.text);
 	if (v->kind != VALUE_OBJECT)
-		return turn_fail_garbage(t, "the answer is not a JSON object");
+		return turn_fail_garbage(t, "the response is not a JSON object");
 	error = value_find(v, "error");
 	if (error && error->kind != VALUE_NULL)
 		return turn_fail(t, "ProviderError", "the provider reported an error%s",
@@ -81,18 +81,18 @@ static void push_events(struct agent_turn *t, const char *data, size_t n)
 		turn_fail(t, "ProviderError", "the provider sent an invalid response: %s",
 			  why.text);
 	else
-		turn_fail(t, "ProviderError", "out of memory while reading the answer");
+		turn_fail(t, "ProviderError", "out of memory while reading the response");
 }
 
 static void push_whole(struct agent_turn *t, const char *data, size_t n)
 {
 	if (t->held.len + n > MODEL_WHOLE_MAX) {
-		turn_fail_garbage(t, "the answer is too large");
+		turn_fail_garbage(t, "the response is too large");
 		return;
 	}
 	buf_add(&t->held, data, n);
 	if (t->held.err != 0)
-		turn_fail(t, "ProviderError", "out of memory while reading the answer");
+		turn_fail(t, "ProviderError", "out of memory while reading the response");
 }
 
 void answer_push(struct agent_turn *t, const char *data, size_t n)
@@ -126,16 +126,17 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 		turn_fail(t, "ProviderTimeout", "no data from the provider for %s",
 			  phrase_of_ms(m->opts.idle_timeout_ms).text);
 	else if (a->error == -ETIMEDOUT)
-		turn_fail(t, "ProviderTimeout", "the answer took longer than %s",
+		turn_fail(t, "ProviderTimeout", "timed out: the response took longer than %s",
 			  phrase_of_ms(m->opts.total_timeout_ms).text);
 	else if (a->error == -EMSGSIZE)
-		turn_fail_garbage(t, "the answer is too large");
+		turn_fail_garbage(t, "the response is too large");
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)
 		turn_fail(t, "ProviderError", "the provider sent an empty response");
 	else if (a->error == 0 && t->n_events == 0)
-		turn_fail_garbage(t, "the answer is not an event stream");
+		turn_fail_garbage(t, "the response is not an event stream");
 	else
-		turn_fail(t, "ProviderError", "the connection closed in the middle of the answer");
+		turn_fail(t, "ProviderError",
+			  "the connection closed in the middle of the response");
 }
 
 void answer_end(struct agent_turn *t, const struct http_answer *a)

@@ -22,7 +22,7 @@ int model_check_url(const char *url, struct why *why)
 {
 	struct endpoint scratch;
 
-	return endpoint_parse(url, "a model", "/chat/completions", &scratch, why);
+	return endpoint_parse(url, "model", "/chat/completions", &scratch, why);
 }
 
 /* ---- headers ---- */
@@ -107,11 +107,12 @@ static int take_names(struct model *m, const struct model_opts *opts, struct why
 	const char *model = opts->model ? opts->model : "";
 
 	if (!opts->name || !opts->name[0] || strlen(opts->name) >= sizeof(m->agent.name))
-		return refuse(why, REFUSE_PARAMS, "an agent name must have 1 to %zu characters",
+		return refuse(why, REFUSE_PARAMS,
+			      "invalid agent name: expected 1 to %zu characters",
 			      sizeof(m->agent.name) - 1);
 	if (strlen(model) >= sizeof(m->agent.model))
 		return refuse(why, REFUSE_PARAMS,
-			      "agent '%s': the model name must have at most %zu characters",
+			      "agent '%s': the model name is longer than %zu characters",
 			      opts->name, sizeof(m->agent.model) - 1);
 	strcpy(m->agent.name, opts->name);
 	strcpy(m->agent.model, model);
@@ -150,7 +151,7 @@ int model_new(struct loop *l, const struct provider *provider, const struct mode
 	take_opts(m, opts);
 	http.connections = m->opts.connections + PROBE_CONNECTIONS;
 	r = take_names(m, opts, why) ?:
-		endpoint_parse(opts->url, "a model", provider->usual, &m->at, why) ?:
+		endpoint_parse(opts->url, "model", provider->usual, &m->at, why) ?:
 		model_keys_new(l, m->agent.name, &opts->key, &m->keys, why) ?:
 		http_client_new(l, &http, &m->http);
 	if (r == 0)

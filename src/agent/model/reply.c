@@ -10,7 +10,7 @@
 
 static int no_memory(struct agent_turn *t)
 {
-	return turn_fail(t, "ProviderError", "out of memory while reading the answer");
+	return turn_fail(t, "ProviderError", "out of memory while reading the response");
 }
 
 void reply_init(struct reply *r)

@@ -118,7 +118,7 @@ void turn_conclude(struct agent_turn *t)
 		return;
 	if (r->filtered) {
 		t->cause = AGENT_CAUSE_FILTER;
-		turn_fail(t, "ProviderError", "the provider's filter stopped the answer");
+		turn_fail(t, "ProviderError", "the provider's filter stopped the response");
 		return;
 	}
 	/* Some call it a stop when they want tools, and some the other way round. */
@@ -201,7 +201,7 @@ static void fail_unreached(struct agent_turn *t, const struct http_answer *a)
 			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 	else
 		turn_fail(t, "ProviderUnavailable",
-			  "the provider closed the connection without an answer%s%s",
+			  "the provider closed the connection without a response%s%s",
 			  phrase_after_colon(text_of(a->text), t->key).text, how_often(t).text);
 }
 

@@ -120,7 +120,7 @@ int notifier_check_url(const char *url, struct why *why)
 	    strlen(url) < NOTIFIER_URL_MAX - 200)
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "notifier URL must be http://HOST[:PORT][/PATH] or https://…");
+		      "invalid notifier URL: expected http://HOST[:PORT][/PATH] or https://…");
 }
 
 /* ---- one request ---- */

@@ -221,7 +221,7 @@ static int take_topic(const char *topic, const char *field, char out[TOPIC_MAX +
 {
 	if (!notifier_is_word(text_of(topic), TOPIC_MAX))
 		return refuse_field(why, field,
-				    "%s: a topic must have 1 to 64 letters, digits, '-' or '_'",
+				    "invalid %s: expected 1 to 64 letters, digits, '-' or '_'",
 				    field);
 	snprintf(out, TOPIC_MAX + 1, "%s", topic);
 	return 0;

@@ -45,12 +45,13 @@ int agent_server_check_url(const char *url, struct why *why)
 							  : "";
 
 	if (rest[0] == '\0' || rest[0] == '/' || strpbrk(url, " \t\r\n\"<>\\#?@"))
-		return refuse(why, REFUSE_PARAMS,
-			      "url must be http://HOST[:PORT][/PATH] or https://…, without a "
-			      "password");
+		return refuse(
+			why, REFUSE_PARAMS,
+			"invalid url: expected http://HOST[:PORT][/PATH] or https://…, without a "
+			"password");
 	if (rest == url + 7 && !is_loopback(rest))
 		return refuse(why, REFUSE_PARAMS,
-			      "url with http:// must be on loopback (127.0.0.1, ::1 or "
+			      "invalid url: http:// requires a loopback address (127.0.0.1, ::1 or "
 			      "localhost); use https:// for other hosts");
 	return 0;
 }

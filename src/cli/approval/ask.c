@@ -445,7 +445,7 @@ static int take_end(const struct asking *a, const struct question *q, enum askin
 	case ASKING_DECIDED:
 		return take_decision(a->cli, q, koine_doc_root(a->answer));
 	case ASKING_LATE:
-		return fail_with(EX_TEMPFAIL, "timeout: no answer arrived in time");
+		return fail_with(EX_TEMPFAIL, "timed out waiting for an answer");
 	case ASKING_GONE:
 		return EXIT_INTERRUPTED;
 	case ASKING_NONE:

@@ -235,7 +235,7 @@ const struct command project_commands[] = {
 	 "A project's rules, watches and schedules (.aiwg/daemon.json), and tasks that came with "
 	 "its folder, are inactive until you trust the project. If .aiwg/daemon.json changes, you "
 	 "need to trust the project again. Without a command, `koine project` lists projects. DIR "
-	 "defaults to the current folder.\n",
+	 "defaults to the current directory.\n",
 	 NULL, project_subs, PROJECTS, .completes = COMPLETES_PROJECT,
 	 .examples = {"koine project", "koine project trust ~/src/app"}},
 	{NULL},

@@ -621,15 +621,16 @@ static int cmd_messages(struct cli *cli)
 
 const struct command chat_commands[] = {
 	{"chat", "", "Chat with an agent",
-	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C cancels an "
-	 "answer and keeps the text received so far, or clears the line; Ctrl-D quits. /help lists "
+	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C cancels a "
+	 "response and keeps the text received so far, or clears the line; Ctrl-D quits. /help "
+	 "lists "
 	 "more commands. In a pipe, every input line is a question, and stdout contains only the "
-	 "answers.\n",
+	 "responses.\n",
 	 cmd_chat, NULL, chat_options, OWN,
 	 ARGS(0, 0, "takes no arguments; for a single question use koine send TEXT"),
 	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
-	{"send", "TEXT... | -", "Ask an agent one question and stream its answer",
-	 "Use - to read the question from stdin. Ctrl-C cancels the answer; the text received so "
+	{"send", "TEXT... | -", "Ask an agent one question and stream its response",
+	 "Use - to read the question from stdin. Ctrl-C cancels the response; the text received so "
 	 "far stays in the conversation.\n",
 	 cmd_send, NULL, send_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine send \"What did we decide about the cache?\"",

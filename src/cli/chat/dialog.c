@@ -261,7 +261,7 @@ static int chat_on_terminal(struct turn *t)
 		return out_of_memory();
 	/* A Ctrl-C between an answer and the prompt was meant for the answer. */
 	signal(SIGINT, SIG_IGN);
-	fputs("/help lists commands; Ctrl-C stops an answer, Ctrl-D quits.\n", stdout);
+	fputs("/help lists commands; Ctrl-C cancels a response, Ctrl-D quits.\n", stdout);
 	while (!quit) {
 		const char *line = "";
 

@@ -194,7 +194,7 @@ static int late(struct turn *t)
 	int r = EX_TEMPFAIL;
 
 	if (t->shown > 0)
-		complain("no complete answer within %g s; request cancelled",
+		complain("timed out after %g s; request cancelled",
 			 t->cli->options.timeout_ms / 1000.0);
 	else
 		r = talk_failed(t->cli->client, t->method, t->result, NULL);
@@ -217,7 +217,7 @@ static int ask(struct turn *t, const char *method)
 	if (!follow_answer(t->cli->client, &t->is_done, cancel, t)) {
 		t->left = true;
 		end_line(t);
-		fputs("(quit; the answer continues in the background)\n", stderr);
+		fputs("(quit; the response continues in the background)\n", stderr);
 		return EXIT_INTERRUPTED;
 	}
 	if (t->result == KOINE_ERROR_ANSWER)

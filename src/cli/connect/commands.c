@@ -210,10 +210,10 @@ static int connect_project(const struct connect_options *o, char folder[PATH_MAX
 		return fail_with(EX_NOINPUT, "--project %s: %s", o->project,
 				 errno != 0 ? strerror(errno) : "not a folder");
 	if (getenv("HOME") && realpath(getenv("HOME"), home) && strcmp(home, folder) == 0)
-		return fail_with(
-			EX_USAGE,
-			"--project %s is your home folder; omit --project to apply to all projects",
-			o->project);
+		return fail_with(EX_USAGE,
+				 "--project %s is your home directory; omit --project to apply to "
+				 "all projects",
+				 o->project);
 	*ret = folder;
 	return 0;
 }
@@ -531,7 +531,7 @@ static int cmd_connect(struct cli *cli)
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
 	 "change the project settings in DIR instead of your user settings; default DIR: the "
-	 "current folder",
+	 "current directory",
 	 option_word, AT(project), .implied = "."},
 	{"--yes", "-y", NULL, "write the changes without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,

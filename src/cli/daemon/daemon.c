@@ -344,14 +344,14 @@ const struct command metrics_commands[] = {
 
 enum { HOUR_MS = 60 * 60 * 1000 };
 
-/* Its absolute path: the daemon has another working folder. 0 or an exit code; *ret_fits: it is
+/* Its absolute path: the daemon has another working directory. 0 or an exit code; *ret_fits: it is
  * not too long. */
 static int make_absolute(const char *file, char path[PATH_MAX], bool *ret_fits)
 {
 	char folder[PATH_MAX] = "";
 
 	if (file[0] != '/' && !getcwd(folder, sizeof(folder)))
-		return fail_with(EX_OSERR, "cannot determine the current folder: %s",
+		return fail_with(EX_OSERR, "cannot determine the current directory: %s",
 				 strerror(errno));
 	*ret_fits =
 		snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] ? "/" : "", file) < PATH_MAX;

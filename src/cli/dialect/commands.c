@@ -573,7 +573,7 @@ static const struct option options[] = {
 static const struct command subs[] = {
 	{"disable", "DIALECT...", "Stop listening for a protocol",
 	 "Removes the line that `koine dialects enable` wrote. If the dialect still listens in the "
-	 "runtime folder or at another address in koine.conf, run the command again to turn it "
+	 "runtime directory or at another address in koine.conf, run the command again to turn it "
 	 "off.\n",
 	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialects disable nexus",
@@ -590,7 +590,7 @@ static const struct command subs[] = {
 
 const struct command dialect_commands[] = {
 	{"dialects", "[COMMAND]", "List protocols and their addresses",
-	 "STATE is on (at the usual address), own (in the runtime folder), elsewhere (at an "
+	 "STATE is on (at the usual address), own (in the runtime directory), elsewhere (at an "
 	 "address in koine.conf), moved (another program uses the usual address) or off.\n",
 	 cmd_dialects, subs, NULL, sizeof(struct dialect_options),
 	 .examples = {"koine dialects", "koine dialects enable nexus"}},

@@ -59,7 +59,7 @@ static void find_another(struct exam *e)
 	if (e->pid > 0)
 		name_process(e->pid, who);
 	if (e->asked == -ETIMEDOUT)
-		exam_find(e, MARK_BAD, "%s does not respond at %s", who,
+		exam_find(e, MARK_BAD, "%s is not responding at %s", who,
 			  e->socket ? e->socket : e->cli->address);
 	else
 		exam_find(e, MARK_BAD, "another program, not koined, listens at %s: %s",
@@ -222,7 +222,7 @@ static void find_agent(struct exam *e, const struct koine_value *agent)
 {
 	struct text name = member_text(agent, "name");
 
-	exam_find(e, MARK_BAD, "%.*s does not respond: %.*s", TEXT_ARGS(name),
+	exam_find(e, MARK_BAD, "%.*s is not responding: %.*s", TEXT_ARGS(name),
 		  TEXT_ARGS(member_text(agent, "text")));
 	exam_advise(e, "Check [agent %.*s] in %s, then run koine agents.", TEXT_ARGS(name),
 		    e->file);
@@ -270,7 +270,7 @@ static void find_server(struct exam *e, const struct koine_value *server)
 		exam_command(e, "koine agents");
 	} else if (member_is(server, "fault", "gone")) {
 		/* Whoever does not work with it now has not started it. */
-		exam_find(e, MARK_WARN, "%.*s does not respond at %.*s: %.*s", TEXT_ARGS(name),
+		exam_find(e, MARK_WARN, "%.*s is not responding at %.*s: %.*s", TEXT_ARGS(name),
 			  TEXT_ARGS(url), TEXT_ARGS(text));
 		exam_advise(e,
 			    "Start %.*s at that address, or change url in [agent-server %.*s] of "

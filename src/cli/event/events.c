@@ -311,7 +311,9 @@ static int check(const struct cli *cli, const struct event_options *o)
 				 "events takes no arguments; to filter by type, use --type '%s'",
 				 cli->args[0]);
 	if (!o->since && o->limit > PAGE_MAX)
-		return fail_with(EX_USAGE, "--limit must be at most %d without --since", PAGE_MAX);
+		return fail_with(EX_USAGE,
+				 "invalid --limit '%lld': without --since, expected at most %d",
+				 (long long)o->limit, PAGE_MAX);
 	return 0;
 }
 

@@ -32,7 +32,7 @@ static void note_unknown(const struct koine_value *hosts)
 	for (EACH(h, koine_value_first(hosts))) {
 		if (!member_is(h, "state", "unknown"))
 			continue;
-		fputs("the shared database does not respond; see koine status\n", stderr);
+		fputs("the shared database is not responding; see koine status\n", stderr);
 		return;
 	}
 }
@@ -63,7 +63,7 @@ static const struct command subs[] = {
 	{"list", "", "List the hosts that share the store", NULL, NO_ARGS, LIST,
 	 .examples = {"koine hosts list", "koine hosts list --json"}},
 	{"forget", "NAME", "Remove a dead host from the list",
-	 "The command refuses to remove a live host. Tasks that wait for the removed host keep "
+	 "The command refuses to remove a live host. Tasks waiting for the removed host keep "
 	 "waiting.\n",
 	 ARGS(1, 1, "requires one NAME"),
 	 .request = {"host.forget", .arg = "name", .did = "forgotten"},

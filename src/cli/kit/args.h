@@ -34,7 +34,7 @@ bool args_confirm(const char *question);
 int args_stdin(struct buf *all);
 
 /*
- * Where something should run: the folder that was given, or else our own working folder, since
+ * Where something should run: the folder that was given, or else our own working directory, since
  * the daemon has another. "" where a URL names the server: our folder means nothing on another
  * machine. Complains by the option's name, and returns an exit code.
  */

@@ -313,7 +313,7 @@ static int read_server_uid(struct cli_options *o)
 	o->server_uid = KOINE_OURSELVES;
 	if (!env || set_uid(NULL, &o->server_uid, env))
 		return 0;
-	return fail_with(EX_USAGE, "KOINE_SERVER_UID must be a number, not '%s'", env);
+	return fail_with(EX_USAGE, "invalid KOINE_SERVER_UID '%s': expected a number", env);
 }
 
 int options_begin(struct cli *cli, int n_words)

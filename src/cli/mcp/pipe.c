@@ -705,7 +705,7 @@ static int cmd_mcp(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME",
-	 "use the memories of this project; default: the project of the current folder",
+	 "use the memories of this project; default: the project of the current directory",
 	 option_word, AT(project), .usual = "."},
 	{"--tools", NULL, "LIST",
 	 "offer only these tools: memory,tasks,human,permission; default: memory,tasks,human",

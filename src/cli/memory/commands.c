@@ -656,7 +656,7 @@ const struct command memory_commands[] = {
 	 "the owner. Without them you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends "
 	 "its value as the context token.\n\n--project adds the memories of a project. A value "
 	 "that starts with '.' or '/' is a DIR; its project is named after the git remote or, "
-	 "without a remote, after the work tree or folder. Any other value is a NAME.\n",
+	 "without a remote, after the working tree or folder. Any other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_find_server,
 	 .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

@@ -92,7 +92,7 @@ static const struct command subs[] = {
 const struct command notify_commands[] = {
 	{"notify", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
 	 "A notifier sends approvals and other events to your phone, a chat or a program. Each "
-	 "notifier is a section [notify NAME] in koine.conf(5).\n",
+	 "notifier is a [notify NAME] section in koine.conf(5).\n",
 	 NULL, subs, LIST, .completes = COMPLETES_NOTIFIER,
 	 .examples = {"koine notify", "koine notify test phone"}},
 	{NULL},

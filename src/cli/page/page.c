@@ -85,7 +85,7 @@ static bool runs_packaged(const char *folder, const char *name)
 	return packaged;
 }
 
-/* A snap or a flatpak sees neither the runtime folder nor hidden files. */
+/* A snap or a flatpak sees neither the runtime directory nor hidden files. */
 static bool is_packaged(void)
 {
 	static const char *const folders[] = {"/var/lib/snapd/desktop/applications",

@@ -11,7 +11,7 @@
 
 /* ---- which project is meant, and the parameters of calls ---- */
 
-/* A task's program has its project in the environment, whatever its working folder is. */
+/* A task's program has its project in the environment, whatever its working directory is. */
 static int task_find_project(struct cli *cli)
 {
 	struct task_options *o = cli->own;
@@ -43,7 +43,7 @@ struct koine_json *task_params(const struct cli *cli)
 	return j;
 }
 
-/* The daemon does not know our working folder: says what to do about it. */
+/* The daemon does not know our working directory: says what to do about it. */
 static void task_print_hint(const struct cli *cli, const struct koine_answer *error)
 {
 	const struct task_options *o = cli->own;
@@ -116,7 +116,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 	GROUP("add the task to a group"), \
 	LABEL("set a label, a short name shown in lists"), \
 	AFTER, \
-	{"--directory", "-d", "DIR", "run in DIR; default: the current folder", option_word, \
+	{"--directory", "-d", "DIR", "run in DIR; default: the current directory", option_word, \
 	 AT(folder)}, \
 	TIMEOUT("", 1), \
 	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, .param = "delay"}, \
@@ -485,8 +485,8 @@ static const struct command subs[] = {
 	 BY_ID "The tasks do not start until `koine task enqueue`. `koine task pause ID` does the "
 	       "same.\n",
 	 IDS, .request = STASH, .examples = {"koine task stash 3", "koine task stash 3 4 5"}},
-	{"enqueue", "ID...", "Queue stashed tasks again", BY_ID, NULL, NULL, task_enqueue_options,
-	 IDS, .request = ENQUEUE,
+	{"enqueue", "ID...", "Requeue stashed tasks", BY_ID, NULL, NULL, task_enqueue_options, IDS,
+	 .request = ENQUEUE,
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
 	{"pause", "[ID...]", "Pause all tasks, one group, or tasks by ID",
 	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "

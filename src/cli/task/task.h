@@ -15,7 +15,7 @@
 enum { TASK_ID_MAX = ARG_MAX_BYTES };
 
 struct task_options {
-	const char *project; /* NULL: that of the working folder; "": none */
+	const char *project; /* NULL: that of the working directory; "": none */
 	bool all_projects;
 	const char *group;
 	const char *label;

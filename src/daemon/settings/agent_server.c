@@ -36,7 +36,7 @@ static int check_name(const char *name, struct why *why)
 {
 	if (strlen(name) > MIRROR_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "[agent-server %.45s]: the name must have at most %d characters",
+			      "invalid agent-server name '%.45s': expected at most %d characters",
 			      name, MIRROR_NAME_MAX);
 	return section_check_name(&agent_server_section, name, why);
 }

@@ -63,7 +63,7 @@ int section_check_name(const struct section_kind *kind, const char *name, struct
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n)
 		return 0;
 	return refuse(why, REFUSE_PARAMS,
-		      "[%s %.45s]: the name must have 1 to %d letters, digits, '.', '_' or '-'",
+		      "invalid %s name '%.45s': expected 1 to %d letters, digits, '.', '_' or '-'",
 		      kind->word, name, SECTION_NAME_MAX);
 }
 

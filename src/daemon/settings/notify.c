@@ -144,7 +144,7 @@ static int check_needs(const struct notify_setting *s, struct why *why)
 	if (bit == TELEGRAM && !is_number(s->chat))
 		return wrong(s, "kind telegram requires chat = NUMBER", why);
 	if (s->user[0] && !is_number(s->user))
-		return wrong(s, "user must be a number", why);
+		return wrong(s, "invalid user: expected a number", why);
 	if (bit == WEBHOOK && !s->url[0])
 		return wrong(s, "kind webhook requires url", why);
 	if (bit == COMMAND && !s->command[0])
@@ -163,8 +163,8 @@ int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
 
 		if (text[0] && condition_parse(text, a, &ret[n++]) != 0)
 			return refuse(why, REFUSE_PARAMS,
-				      "condition%u = %.60s: must be FIELD OPERATOR VALUE", i + 1,
-				      text);
+				      "invalid condition%u '%.60s': expected FIELD OPERATOR VALUE",
+				      i + 1, text);
 	}
 	*ret_n = n;
 	return 0;
@@ -193,10 +193,10 @@ static int check_one(const void *section, struct why *why)
 	int r;
 
 	if (s->kind == 0)
-		return wrong(s, "kind must be ntfy, telegram, webhook or command", why);
+		return wrong(s, "no kind: expected ntfy, telegram, webhook or command", why);
 	r = check_kinds(s, why) ?: check_needs(s, why);
 	if (r == 0 && s->link[0] && notifier_check_url(s->link, NULL) != 0)
-		r = wrong(s, "link must be http://… or https://…", why);
+		r = wrong(s, "invalid link: expected http://… or https://…", why);
 	if (r != 0)
 		return r;
 	arena_init(&arena, 4096);

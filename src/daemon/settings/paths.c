@@ -27,7 +27,7 @@ void paths_runtime(char out[PATH_LEN])
 		snprintf(out, PATH_LEN, "/tmp/koine-%u", (unsigned)geteuid());
 }
 
-/* The file in $XDG/koine; otherwise below `system` for root, and below `own` in the home folder
+/* The file in $XDG/koine; otherwise below `system` for root, and below `own` in the home directory
  * for others. */
 static void standard_path(const char *xdg_name, const char *system, const char *own,
 			  const char *file, char out[PATH_LEN])

@@ -6,7 +6,7 @@
 #include "base/setting.h"
 #include "base/why.h"
 
-/* The runtime folder: $XDG_RUNTIME_DIR/koine; without that variable /run/koine for root,
+/* The runtime directory: $XDG_RUNTIME_DIR/koine; without that variable /run/koine for root,
  * otherwise /tmp/koine-UID. */
 void paths_runtime(char out[PATH_LEN]);
 
@@ -18,7 +18,7 @@ void paths_config(char out[PATH_LEN]);
  * $XDG_STATE_HOME/koine/FILE, ~/.local/state/koine/FILE, or /var/lib/koine/FILE for root. */
 void paths_state(const char *file, char out[PATH_LEN]);
 
-/* Replaces a leading "~/" with the user's home folder; false if that is unknown. */
+/* Replaces a leading "~/" with the user's home directory; false if that is unknown. */
 bool paths_expand(const char *path, char out[PATH_LEN]);
 
 /* Whether this user could create the file, and any missing folders. If not, `why` (may be NULL)
@@ -29,7 +29,7 @@ bool paths_usable(const char *path, struct why *why);
 bool paths_open_to_all(const char *path);
 
 /*
- * Makes the runtime folder if it is missing (0700), and refuses one under /tmp
+ * Makes the runtime directory if it is missing (0700), and refuses one under /tmp
  * that another user owns or may write to.
  */
 int paths_check_runtime(const char *folder, struct why *why);

@@ -32,7 +32,7 @@ static struct text text_at(const struct maker *m, enum rule_key key)
 
 static int bad(const struct maker *m, enum rule_key key, const char *want)
 {
-	return refuse_field(m->why, rule_key_name(key), "%s = %.60s: must be %s",
+	return refuse_field(m->why, rule_key_name(key), "invalid %s '%.60s': expected %s",
 			    rule_key_name(key), get(m, key), want);
 }
 

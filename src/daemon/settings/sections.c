@@ -59,7 +59,7 @@ static int check_group(const char *name, struct why *why)
 {
 	if (!name[0] || strlen(name) > SECTION_NAME_MAX)
 		return refuse(why, REFUSE_PARAMS,
-			      "[group %.45s]: the name must have 1 to %d characters", name,
+			      "invalid group name '%.45s': expected 1 to %d characters", name,
 			      SECTION_NAME_MAX);
 	return 0;
 }
@@ -111,8 +111,9 @@ static int check_verdict(const void *section, unsigned key, const char *text, st
 
 	if (key != POLICY_VERDICT || is_verdict(text))
 		return 0;
-	return refuse(why, REFUSE_PARAMS, "policy.%s.verdict = %.40s: must be allow, ask or deny",
-		      p->name, text);
+	return refuse(why, REFUSE_PARAMS,
+		      "invalid policy.%s.verdict '%.40s': expected allow, ask or deny", p->name,
+		      text);
 }
 
 const struct section_kind policy_section = {

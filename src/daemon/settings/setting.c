@@ -23,10 +23,10 @@ static int bad_value(const struct use *u, const char *want, struct why *why)
 {
 	/* A value that may hold a secret is not repeated. */
 	if (u->row->type == SET_SECRET || u->row->type == SET_URL || u->row->type == SET_VARIABLES)
-		return refuse(why, REFUSE_PARAMS, "%s.%s must be %s", u->section, u->row->key,
-			      want);
-	return refuse(why, REFUSE_PARAMS, "%s.%s = %.60s: must be %s", u->section, u->row->key,
-		      u->value, want);
+		return refuse(why, REFUSE_PARAMS, "invalid %s.%s: expected %s", u->section,
+			      u->row->key, want);
+	return refuse(why, REFUSE_PARAMS, "invalid %s.%s '%.60s': expected %s", u->section,
+		      u->row->key, u->value, want);
 }
 
 int setting_parse_bool(const char *value, bool *ret)

@@ -325,15 +325,15 @@ static int check_budgets(const struct settings *s, struct why *why)
 {
 	if (s->chat_reserve >= s->chat_budget)
 		return refuse(why, REFUSE_PARAMS,
-			      "chat.reserve = %u: must be less than chat.budget, which is %u",
+			      "invalid chat.reserve '%u': expected less than chat.budget (%u)",
 			      s->chat_reserve, s->chat_budget);
 	for (unsigned i = 0; i < s->agents.n; i++) {
 		const struct agent_setting *a = &s->agents.list[i];
 
 		if (settings_reserve(s, a) >= settings_budget(s, a))
 			return refuse(why, REFUSE_PARAMS,
-				      "[agent %s]: the reserve, %u, must be less than the budget, "
-				      "which is %u",
+				      "[agent %s]: invalid reserve '%u': expected less than the "
+				      "budget (%u)",
 				      a->name, settings_reserve(s, a), settings_budget(s, a));
 	}
 	return 0;
@@ -383,13 +383,13 @@ static int check_host(const struct settings *s, struct why *why)
 	if (s->host_name[strspn(s->host_name, allowed)] || strchr(s->host_name, ' '))
 		return refuse(
 			why, REFUSE_PARAMS,
-			"host.name = %.60s: must contain only letters, digits, '.', '_' and '-'",
+			"invalid host.name '%.60s': expected letters, digits, '.', '_' and '-'",
 			s->host_name);
 	if (s->host_labels[strspn(s->host_labels, allowed)])
-		return refuse(
-			why, REFUSE_PARAMS,
-			"host.labels = %.60s: must be words of letters, digits, '.', '_' and '-'",
-			s->host_labels);
+		return refuse(why, REFUSE_PARAMS,
+			      "invalid host.labels '%.60s': expected words of letters, digits, "
+			      "'.', '_' and '-'",
+			      s->host_labels);
 	return 0;
 }
 

@@ -28,7 +28,7 @@ static const struct setting daemon_rows[] = {
 	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty means stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
 	 "default addresses: original (the usual address of each dialect) or own (the runtime "
-	 "folder)",
+	 "directory)",
 	 .words = places},
 	{"daemon", "programs", SET_BOOL, AT(programs), 0, 0,
 	 "allow koined to start programs for tasks, sessions, agents, tools and rules"},
@@ -95,7 +95,7 @@ static const struct setting chat_rows[] = {
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
 	 "maximum number of tokens of a conversation in one request to the agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "number of tokens in chat.budget that koined reserves for the answer"},
+	 "number of tokens in chat.budget that koined reserves for the response"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };
@@ -172,7 +172,7 @@ static const struct setting limits_rows[] = {
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "maximum number of calls in flight; koined rejects additional calls"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
-	 "maximum number of queued calls of one connection"},
+	 "maximum number of queued calls per connection"},
 	{"limits", "queue_bytes", SET_SIZE, LIMIT(queue_bytes), 4096, 1 << 30,
 	 "maximum size of unsent responses to a client; above the limit, koined stops reading from "
 	 "that client"},

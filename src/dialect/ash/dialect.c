@@ -49,7 +49,7 @@ static const struct field list_fields[] = {
 };
 
 static const struct field delete_fields[] = {
-	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix",
+	FIELD(STRING, delete_in, memory_id, "Id, or unique id prefix, of the memory",
 	      .required = true),
 	WHO(delete_in),
 };

@@ -3,7 +3,8 @@
 static const struct field start_fields[] = {
 	FIELD(STRING, gateway_process_in, command, "Command line, which /bin/sh runs",
 	      .required = true),
-	FIELD(STRING, gateway_process_in, workdir, "Working folder, inside the gateway's folder"),
+	FIELD(STRING, gateway_process_in, workdir,
+	      "Working directory, inside the gateway's folder"),
 	FIELD(ANY, gateway_process_in, env,
 	      "Environment variables: lines of NAME=VALUE, a list of NAME=VALUE, or an object"),
 	FIELD(BOOL, gateway_process_in, pty, "Run the command in a terminal"),

@@ -28,19 +28,19 @@ static const struct {
 			FIELD("category", "string", "Category: preference, decision, fact, entity or other") ","
 			FIELD("importance", "number", "0 to 1; 0.7"))},
 	[TOOL_EXEC] = {
-		"Run a command with /bin/sh in the working folder.",
+		"Run a command with /bin/sh in the working directory.",
 		OBJECT("\"command\"",
 			FIELD("command", "string", "Command line") ","
 			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
-			FIELD("workdir", "string", "Folder in which the command runs, inside the working folder"))},
+			FIELD("workdir", "string", "Folder in which the command runs, inside the working directory"))},
 	[TOOL_READ] = {
-		"Read a file in the working folder, up to 50 KB.",
+		"Read a file in the working directory, up to 50 KB.",
 		OBJECT("\"path\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("offset", "integer", "Number of the first line, from 1") ","
 			FIELD("limit", "integer", "Maximum number of lines"))},
 	[TOOL_WRITE] = {
-		"Write a file in the working folder; create missing folders.",
+		"Write a file in the working directory; create missing folders.",
 		OBJECT("\"path\",\"content\"",
 			FIELD("path", "string", "Path of the file") ","
 			FIELD("content", "string", "Content of the file") ","

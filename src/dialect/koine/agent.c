@@ -114,7 +114,7 @@ static const struct field note_fields[] = {
 	      .required = true),
 	FIELD(STRING, hook_note, agent, "Name of the agent, such as \"claude\" or \"codex\""),
 	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),
-	FIELD(STRING, hook_note, folder, "Working folder of the agent"),
+	FIELD(STRING, hook_note, folder, "Working directory of the agent"),
 	FIELD(STRING, hook_note, tool, "Tool that was called"),
 	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
 	FIELD(STRING, hook_note, text, "Question or message; koined stores the first 4096 bytes"),

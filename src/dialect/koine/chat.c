@@ -492,7 +492,7 @@ static const struct field stream_fields[] = {
 };
 
 static const struct method rows[] = {
-	{"chat.stream", "Ask an agent; stream the answer in chat.text notifications",
+	{"chat.stream", "Ask an agent; stream the response in chat.text notifications",
 	 "{content:string request_id:string|integer conversation:string "
 	 "stop:end|tools|length|cancelled cancelled:true tool_calls:array tokens:object}",
 	 FIELDS(stream_fields, chat_in), .handle = handle_stream, .flags = METHOD_LATER},

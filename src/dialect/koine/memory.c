@@ -266,7 +266,7 @@ static struct done handle_backup(struct call *c)
 }
 
 #define MEMORY_ID(in)                                                                              \
-	FIELD(STRING, in, memory_id, "Id of the memory, or a unique prefix", .required = true)
+	FIELD(STRING, in, memory_id, "Id, or unique id prefix, of the memory", .required = true)
 
 static const struct field get_fields[] = {
 	MEMORY_ID(entry_in),

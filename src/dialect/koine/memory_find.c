@@ -243,12 +243,11 @@ static const struct field add_fields[] = {
 	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group, ..."),
 	MEMORY_WHO(add_in),
 	MEMORY_WHERE(add_in),
-	FIELD(STRING, add_in, replaces,
-	      "Id or unique prefix of the memory that the new memory replaces"),
+	FIELD(STRING, add_in, replaces, "Id, or unique id prefix, of the memory to replace"),
 };
 
 static const struct field delete_fields[] = {
-	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix",
+	FIELD(STRING, delete_in, memory_id, "Id, or unique id prefix, of the memory",
 	      .required = true),
 	MEMORY_ASKER(delete_in),
 	FIELD(BOOL, delete_in, purge,

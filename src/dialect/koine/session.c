@@ -416,14 +416,14 @@ static struct done handle_paths(struct call *c)
 
 /* The first is the parent's id, which session.launch does not take. */
 static const struct field launch_fields[] = {
-	FIELD(STRING, launch_in, id, "Id of the session to continue, or a unique prefix",
+	FIELD(STRING, launch_in, id, "Id, or unique id prefix, of the session to continue",
 	      .required = true),
 	FIELD(STRING, launch_in, query, "Prompt for the agent", .required = true),
 	FIELD(STRING, launch_in, title, "Title of the session"),
 	FIELD(STRING, launch_in, model,
 	      "Model to pass to the program; default: the program's default model"),
 	FIELD(STRING, launch_in, working_dir,
-	      "Working folder; default: the daemon's working folder", .for_humans = HUMANS),
+	      "Working directory; default: the daemon's working directory", .for_humans = HUMANS),
 	FIELD(STRING, launch_in, agent,
 	      "Name of an agent in koine.conf, or \"claude\"; default: session.runner",
 	      .for_humans = HUMANS),
@@ -443,7 +443,7 @@ static const struct field launch_fields[] = {
 	      "Instructions to append after append_system_prompt"),
 };
 
-#define AN_ID FIELD(STRING, one_in, id, "Id of the session, or a unique prefix", .required = true)
+#define AN_ID FIELD(STRING, one_in, id, "Id, or unique id prefix, of the session", .required = true)
 
 static const struct field id_fields[] = {AN_ID};
 
@@ -515,7 +515,7 @@ static const struct method table[] = {
 	 FIELDS(archive_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
 	{"session.rename", "Set the title of a session", "{id:string title:string}",
 	 FIELDS(rename_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
-	{"session.paths", "List working folders, most recently used first", "{paths:[object]}",
+	{"session.paths", "List working directories, most recently used first", "{paths:[object]}",
 	 FIELDS(paths_fields, paths_in), .handle = handle_paths, .where = READER},
 };
 

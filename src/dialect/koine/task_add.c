@@ -131,7 +131,7 @@ static struct done handle_add(struct call *c)
 		      "Dependencies: ids of tasks in the same project that must complete before "  \
 		      "this task starts"),                                                         \
 		FIELD_AS("cwd", STRING, add_in, new.task.cwd,                                      \
-			 "Absolute working folder; default: the project's folder",                 \
+			 "Absolute working directory; default: the project's folder",              \
 			 .for_humans = HUMANS),                                                    \
 		FIELD(OBJECT, add_in, env, "Environment variables: an object of strings",          \
 		      .for_humans = HUMANS),                                                       \

@@ -160,7 +160,7 @@ static const struct method rows[] = {
 	{"task.stash", "Stash a queued task, so that it does not start before task.enqueue",
 	 "{id:string stashed:true}", FIELDS(stash_fields, task_in), .handle = handle_stash,
 	 .arg = "stashed", .flags = METHOD_LATER},
-	{"task.enqueue", "Queue a stashed task again", "{id:string enqueued:true}",
+	{"task.enqueue", "Requeue a stashed task", "{id:string enqueued:true}",
 	 FIELDS(enqueue_fields, task_in), .handle = handle_enqueue, .arg = "enqueued",
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.edit", "Change a queued task; omitted parameters keep their values",

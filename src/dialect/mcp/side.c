@@ -157,7 +157,7 @@ static struct done handle_open(struct call *c)
 
 static const struct field open_fields[] = {
 	FIELD(STRING, open_in, project, "Project of the client, for the memory tools"),
-	FIELD(STRING, open_in, folder, "Absolute working folder for tasks that the client adds",
+	FIELD(STRING, open_in, folder, "Absolute working directory for tasks that the client adds",
 	      .for_humans = HUMANS_IF_ELSEWHERE),
 	FIELD(STRING, open_in, session_id, "Session id of the client"),
 	FIELD(STRING, open_in, run_id, "Run id of the client"),

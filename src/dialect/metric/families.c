@@ -27,8 +27,8 @@ const struct metric_family metric_families[] = {
 	 "Duration of calls, from the start to the response.", LABELS("dialect", "method"),
 	 .scale = &histogram_times, .per = NS, .collect = collect_call_times},
 	{"koine_calls_running", METRIC_GAUGE, NULL, "Calls in progress.", NUMBER(calls_running)},
-	{"koine_calls_parked", METRIC_GAUGE, NULL, "Calls that wait for memory for their response.",
-	 NUMBER(calls_parked)},
+	{"koine_calls_parked", METRIC_GAUGE, NULL,
+	 "Calls waiting for memory to hold their response.", NUMBER(calls_parked)},
 
 	{"koine_connections", METRIC_GAUGE, NULL, "Open connections.", LABELS("dialect"),
 	 LISTENERS(connections)},
@@ -54,7 +54,7 @@ const struct metric_family metric_families[] = {
 	{"koine_loop_held_seconds", METRIC_HISTOGRAM, "seconds",
 	 "Duration of event loop delays of at least 4 ms.", .scale = &histogram_times, .per = NS,
 	 HISTOGRAM(held)},
-	{"koine_work_waiting", METRIC_GAUGE, NULL, "Jobs that wait for a reader or writer thread.",
+	{"koine_work_waiting", METRIC_GAUGE, NULL, "Jobs waiting for a reader or writer thread.",
 	 LABELS("queue"), .collect = collect_work},
 	{"koine_store_commit_duration_seconds", METRIC_HISTOGRAM, "seconds",
 	 "Duration of successful commits to the store.", .scale = &histogram_times, .per = NS,
@@ -73,8 +73,8 @@ const struct metric_family metric_families[] = {
 	{"koine_approvals_decided", METRIC_COUNTER, NULL, "Decided approvals.",
 	 LABELS("outcome", "by"), .collect = collect_decisions},
 	{"koine_approval_wait_seconds", METRIC_HISTOGRAM, "seconds",
-	 "Time from the request to the decision, for approvals that neither a policy nor "
-	 "a grant decided.",
+	 "Time from the request to the decision, for approvals not decided by a policy or "
+	 "a grant.",
 	 .scale = &histogram_waits, .per = MS, HISTOGRAM(approval_waits)},
 	{"koine_sessions_running", METRIC_GAUGE, NULL, "Running agent sessions.", NUMBER(sessions)},
 	{"koine_agent_turns", METRIC_COUNTER, NULL,

@@ -67,7 +67,7 @@ static const struct field create_fields[] = {
 	      .for_humans = HUMANS_IF_PROGRAM),
 	FIELD(STRING, nexus_in, preset,
 	      "Permissions: trusted, or sandboxed (programs may write only inside cwd)"),
-	FIELD(STRING, nexus_in, cwd, "Working folder of the conversation's programs",
+	FIELD(STRING, nexus_in, cwd, "Working directory of the conversation's programs",
 	      .for_humans = HUMANS),
 	FIELD(STRING, nexus_in, parent_agent_id,
 	      "Id of the parent conversation, which limits the permissions of the new "
@@ -77,7 +77,7 @@ static const struct field create_fields[] = {
 	      "Folders that the conversation's programs may write to", .for_humans = HUMANS),
 	FIELD(STRING, nexus_in, initial_message, "First message to the agent"),
 	FIELD(BOOL, nexus_in, wait_for_initial_response,
-	      "Wait for the answer to the first message"),
+	      "Wait for the response to the first message"),
 };
 
 static const struct field destroy_fields[] = {
@@ -85,7 +85,7 @@ static const struct field destroy_fields[] = {
 };
 
 static const struct method methods[] = {
-	{"send", "Send a message to the agent and return its whole answer",
+	{"send", "Send a message to the agent and return its complete response",
 	 "{content:string request_id:any cancelled:true}", FIELDS(send_fields, nexus_in),
 	 .handle = nexus_send, .flags = METHOD_LATER},
 	{"cancel", "Cancel a send call in progress, and keep the text generated so far",

@@ -43,7 +43,7 @@ static const struct field search_fields[] = {
 };
 
 static const struct field get_fields[] = {
-	FIELD_AS("Path", STRING, ocg_memory_in, path, "Id of the memory, or a unique prefix",
+	FIELD_AS("Path", STRING, ocg_memory_in, path, "Id, or unique id prefix, of the memory",
 		 .default_text = ""),
 };
 

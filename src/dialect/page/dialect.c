@@ -15,16 +15,18 @@ static int check_behind(const char *url, struct why *why)
 	size_t n;
 
 	if (strncmp(url, scheme, strlen(scheme)) != 0)
-		return refuse(why, REFUSE_PARAMS,
-			      "page.behind = %.100s: must be https://HOST or https://HOST:PORT",
-			      url);
+		return refuse(
+			why, REFUSE_PARAMS,
+			"invalid page.behind '%.100s': expected https://HOST or https://HOST:PORT",
+			url);
 	n = strspn(at, host);
 	at += n;
 	if (n > 0 && *at == ':' && at[1])
 		at += 1 + strspn(at + 1, "0123456789");
 	if (n == 0 || *at)
 		return refuse(why, REFUSE_PARAMS,
-			      "page.behind = %.100s: must be https://HOST or https://HOST:PORT, in "
+			      "invalid page.behind '%.100s': expected https://HOST or "
+			      "https://HOST:PORT, in "
 			      "lowercase and without a path",
 			      url);
 	return 0;

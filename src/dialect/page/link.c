@@ -192,7 +192,7 @@ static struct done handle_end(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field end_fields[] = {
-	FIELD(STRING, end_in, id, "Id of the browser, or a unique prefix", .required = true),
+	FIELD(STRING, end_in, id, "Id, or unique id prefix, of the browser", .required = true),
 };
 
 const struct method page_methods[PAGE_METHODS] = {

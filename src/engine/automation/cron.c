@@ -109,7 +109,7 @@ static int parse_value(const struct field *f, struct text t, int *ret, struct wh
 	if (*ret < f->min || *ret > f->max) {
 		char text[48];
 
-		snprintf(text, sizeof(text), "must be %d to %d", f->min, f->max);
+		snprintf(text, sizeof(text), "expected %d to %d", f->min, f->max);
 		return refuse_part(why, f, t, text);
 	}
 	return 0;
@@ -153,7 +153,7 @@ static int parse_part(const struct field *f, struct text t, uint64_t *set, struc
 	if (r != 0)
 		return r;
 	if (stepped && (!parse_digits(rest, &step) || step == 0))
-		return refuse_part(why, f, t, "step must be a number above 0");
+		return refuse_part(why, f, t, "expected a step of at least 1");
 	if (stepped && !text_is(range, "*") && !memchr(range.data, '-', range.len))
 		return refuse_part(why, f, t, "step requires a range: '*/n' or 'a-b/n'");
 	for (int i = low; i <= high; i += step)

@@ -235,7 +235,7 @@ static void describe(struct probe *p, const struct chat_roster *roster, unsigned
 		.is_default = agent == roster->agent,
 		.text = a->text,
 	};
-	snprintf(a->text, sizeof(a->text), "no answer within %d s", CHAT_PROBE_MS / 1000);
+	snprintf(a->text, sizeof(a->text), "timed out after %d s", CHAT_PROBE_MS / 1000);
 }
 
 int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)

@@ -304,13 +304,13 @@ static void on_end(void *arg, const struct agent_end *end)
 	x->turn = NULL;
 	chat_note_spent(&x->spend, x->agent, end);
 	if (x->answer.err != 0)
-		no_answer(x, "the agent's answer is too long");
+		no_answer(x, "the agent's response is too long");
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
 		submit(x, look_run, look_finished, false);
 	else
 		no_answer(x, end->outcome == AGENT_FAILED && end->text
 				     ? end->text
-				     : "the agent sent no answer");
+				     : "the agent sent no response");
 }
 
 /* What was said must not make an agent's program write anything. */

@@ -69,7 +69,7 @@ static const char *find_stale(const struct node *n, int64_t known, const struct 
 	/* Readers find this, too, but may be busy. What we have committed since was not missed. */
 	seen = event_last(atomic_load(&n->events));
 	if (known > 0 && log->last > seen && (log->first == 0 || log->first > seen + 1))
-		return "events of other hosts were deleted before koined read them";
+		return "events from other hosts were deleted before koined read them";
 	return NULL;
 }
 

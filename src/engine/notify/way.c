@@ -53,7 +53,8 @@ static int check_conditions(const struct notify_rule *rule, struct why *why)
 
 static int refuse_types(struct why *why)
 {
-	return refuse_field(why, "on", "'on' must have 1 to %d event types, separated by commas",
+	return refuse_field(why, "on",
+			    "invalid 'on': expected 1 to %d event types, separated by commas",
 			    NOTIFY_TYPES_MAX);
 }
 
@@ -74,7 +75,8 @@ int notify_check_rule(const struct notify_rule *rule, struct why *why)
 	if (r == 0 && n == 0)
 		r = refuse_types(why);
 	if (r == 0 && rule->per_minute > RATE_MAX)
-		r = refuse_field(why, "per_minute", "per_minute must be at most %d", RATE_MAX);
+		r = refuse_field(why, "per_minute", "invalid per_minute '%u': expected at most %d",
+				 rule->per_minute, RATE_MAX);
 	return r == 0 ? check_conditions(rule, why) : r;
 }
 

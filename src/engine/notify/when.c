@@ -24,7 +24,8 @@ int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct w
 
 	if (q.is && (strlen(hours) != 11 || hours[5] != '-' || !parse_time(hours, &q.from) ||
 		     !parse_time(hours + 6, &q.until)))
-		return refuse_field(why, "quiet", "quiet = %.40s: must be HH:MM-HH:MM", hours);
+		return refuse_field(why, "quiet", "invalid quiet '%.40s': expected HH:MM-HH:MM",
+				    hours);
 	if (zone[0]) {
 		int r = zone_open(zone, &q.zone, why);
 

@@ -200,7 +200,7 @@ void words_of_outcome(enum approval_status status, struct text by, struct text c
 		[APPROVAL_APPROVED] = "✓ Approved",
 		[APPROVAL_DENIED] = "✗ Denied",
 		[APPROVAL_RESPONDED] = "✓ Answered",
-		[APPROVAL_EXPIRED] = "No answer in time",
+		[APPROVAL_EXPIRED] = "Timed out",
 		[APPROVAL_SUPERSEDED] = "Withdrawn; no answer needed",
 	};
 	struct buf plain;

@@ -30,7 +30,8 @@ static int relative(const struct tools *t, struct text path, struct text *ret, s
 
 		if (!below)
 			return refuse(why, REFUSE_FORBIDDEN,
-				      "path is outside the working folder: %.*s", TEXT_ARGS(path));
+				      "path is outside the working directory: %.*s",
+				      TEXT_ARGS(path));
 		path = (struct text) {.data = path.data + n, .len = path.len - n};
 	}
 	*ret = path;
@@ -92,7 +93,7 @@ static int step(struct tool_path *p, bool makes, struct why *why)
 static int take_name(struct tool_path *p, struct text name, struct why *why)
 {
 	if (text_is(name, ".."))
-		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working folder: %s",
+		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working directory: %s",
 			      p->path);
 	if (name.len > NAME_MAX)
 		return refuse_field(why, "path", "a path component is longer than %d bytes",

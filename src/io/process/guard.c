@@ -177,7 +177,7 @@ static void on_tick(void *arg)
 	pthread_mutex_unlock(&g->lock);
 	g->n_silent = answered ? 0 : g->n_silent + 1;
 	if (g->n_silent >= SILENT_TICKS)
-		replace(g, "the guard process does not respond");
+		replace(g, "the guard process is not responding");
 }
 
 /* ---- the process ---- */

@@ -58,7 +58,7 @@ bool lineage_speaker(pid_t pid, struct process_seen *ret);
 /* The program's file, or its own name where the file cannot be seen. */
 void process_program(const struct process_seen *p, char out[PROGRAM_MAX]);
 
-/* Its working folder. False: we may not see it, or its name is too long. */
+/* Its working directory. False: we may not see it, or its name is too long. */
 bool process_folder(pid_t pid, char out[PATH_MAX]);
 
 /* "pts/3", "tty1"; "" for none. */

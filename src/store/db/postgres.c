@@ -527,7 +527,7 @@ static int pg_quick_check(void *place, void *db, struct why *why)
 }
 
 static const struct fault_name faults[] = {
-	{-EIO, "the database does not respond; try again later"},
+	{-EIO, "the database is not responding; try again later"},
 	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
 	{-ENXIO, "tables of the store are missing or incorrect; a restore may be in progress"},
 	{-EROFS, "the database is read-only"},

@@ -84,7 +84,7 @@ static int wait_ready(struct pg *db, short events, uint64_t end)
 		if (atomic_load(&db->place->stop))
 			end = end < clock_steady_ms() + 2000 ? end : clock_steady_ms() + 2000;
 	}
-	pg_keep_message(db, "the server does not respond");
+	pg_keep_message(db, "the server is not responding");
 	return -EIO;
 }
 

@@ -191,9 +191,9 @@ TEST(what_is_wrong_is_refused_when_it_is_made)
 		opts.url = urls[i];
 		assert_int_equal(model_check_url(urls[i], &f->why), REFUSE_PARAMS);
 		assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
-		assert_string_equal(
-			f->why.text,
-			"a model URL must be http://HOST[:PORT][/PATH], https://… or unix:PATH");
+		assert_string_equal(f->why.text,
+				    "invalid model URL: expected http://HOST[:PORT][/PATH], "
+				    "https://… or unix:PATH");
 	}
 	assert_int_equal(model_check_url("https://api.example/v1", &f->why), 0);
 	assert_int_equal(model_check_url("unix:/run/model.sock", &f->why), 0);
@@ -383,7 +383,7 @@ TEST(a_reason_to_stop_is_an_outcome)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, DELTA("{\"content\":\"x\"}") STOP("content_filter") DONE);
-	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the answer");
+	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the response");
 	assert_string_equal(f->text, "x");
 }
 
@@ -402,7 +402,7 @@ TEST(a_stream_may_end_without_its_mark_but_not_without_a_reason)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, DELTA("{\"content\":\"part\"}") "data: {\"choi");
-	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");
 	assert_string_equal(f->text, "part");
 }
 
@@ -443,7 +443,7 @@ TEST(an_answer_that_is_no_stream_is_understood)
 	      "agent 'm': the provider sent an invalid response: the response has no choices");
 	afresh(f);
 	script(f, (struct step) {.body = "{\"choices\":[", .ending = CUT});
-	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");
 }
 
 TEST(an_error_in_the_middle_keeps_the_text)
@@ -543,10 +543,10 @@ TEST(anthropic_has_reasons_of_its_own)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x") MESSAGE_END("refusal"));
-	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the answer");
+	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the response");
 	afresh(f);
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x"));
-	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");
 	assert_int_equal(f->end.usage.input, 3210);
 	assert_string_equal(f->text, "x");
 }

@@ -91,13 +91,13 @@ TEST(after_the_first_byte_nothing_is_tried_again)
 	make_openai(f);
 	script(f, (struct step) {.body = DELTA("part"), .ending = CUT});
 	answers(f, GOOD);
-	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");
 	assert_string_equal(f->text, "part");
 	assert_int_equal(f->n_asked, 1);
 	afresh(f);
 	script(f, (struct step) {.body = "d", .ending = CUT});
 	answers(f, GOOD);
-	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the answer");
+	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");
 	assert_int_equal(f->n_asked, 1);
 }
 
@@ -204,7 +204,7 @@ TEST(an_answer_has_a_limit_in_all)
 	f->opts.retries = 3;
 	make_openai(f);
 	script(f, (struct step) {.body = DELTA("part"), .ending = HANGS});
-	fails(f, "ProviderTimeout", "agent 'm': the answer took longer than 150 ms");
+	fails(f, "ProviderTimeout", "agent 'm': timed out: the response took longer than 150 ms");
 	assert_string_equal(f->text, "part");
 	assert_int_equal(f->n_asked, 1);
 }
@@ -250,8 +250,8 @@ TEST(garbage_is_named)
 		{DATA("{\"choices\":[}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}"), NULL},
 		{DATA("{\"choices\":[{\"delta\":{\"content\":\"\\ud800\"}}]}"), NULL},
-		{DATA("[]"), "the answer is not a JSON object"},
-		{DATA("5"), "the answer is not a JSON object"},
+		{DATA("[]"), "the response is not a JSON object"},
+		{DATA("5"), "the response is not a JSON object"},
 		{DATA("{}"), "the response has no choices"},
 		{DATA("{\"choices\":{}}"), "the choices are not a list"},
 		{DATA("{\"choices\":[3]}"), "a choice is not an object with a message or a delta"},
@@ -265,8 +265,8 @@ TEST(garbage_is_named)
 		{DATA("{\"choices\":[{\"delta\":{\"tool_calls\":[{\"function\":{\"arguments\":"
 		      "\"x\"}}]}}]}") STOP,
 		 "a tool call has no name"},
-		{"<html>hello</html>", "the answer is not an event stream"},
-		{": nothing\n\n", "the answer is not an event stream"},
+		{"<html>hello</html>", "the response is not an event stream"},
+		{": nothing\n\n", "the response is not an event stream"},
 	};
 	struct fixture *f = *state;
 	char text[400];
@@ -347,7 +347,7 @@ TEST(a_line_of_ten_megabytes_is_refused)
 	line[0] = '{';
 	script(f, (struct step) {.body = line, .len = len, .piece = 50000});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent an invalid response: the answer is too large");
+	      "agent 'm': the provider sent an invalid response: the response is too large");
 	afresh(f);
 	answers(f, GOOD);
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);

@@ -1,4 +1,4 @@
-/* What a folder's project is called: remotes in all their spellings, work trees, plain folders. */
+/* What a folder's project is called: remotes in all their spellings, working trees, plain folders. */
 #include "check.h"
 
 #include <errno.h>
@@ -221,7 +221,7 @@ TEST(other_work_trees_share_the_name)
 	make_folder(f, "fix");
 	write_file(f, "fix/.git", "gitdir: ../repo/.git/worktrees/fix\n");
 	assert_project(f, "fix", "h.org/a/b");
-	/* A file that is no pointer makes no work tree. */
+	/* A file that is no pointer makes no working tree. */
 	write_file(f, "fix/.git", "something else\n");
 	assert_project(f, "fix", within(f, "fix"));
 	write_file(f, "fix/.git", "gitdir: /nowhere/at/all\n");

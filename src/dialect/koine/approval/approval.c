@@ -352,7 +352,8 @@ static const struct field ask_fields[] = {
 	      "Do not ask a human; fail with -32005 if no policy or grant matches"),
 };
 
-#define AN_ID         FIELD(STRING, one_in, id, "Id of the approval, or a unique prefix", .required = true)
+#define AN_ID                                                                                      \
+	FIELD(STRING, one_in, id, "Id, or unique id prefix, of the approval", .required = true)
 #define EXACT         FIELD(BOOL, one_in, exact, "Match the whole id, not a prefix")
 #define COMMENT(text) FIELD(STRING, one_in, comment, text)
 
@@ -376,7 +377,7 @@ static const struct field list_fields[] = {
 	      "Status: pending, approved, denied, responded, expired, superseded or any",
 	      .default_text = "pending",
 	      WORDS("any", "pending", "approved", "denied", "responded", "expired", "superseded")),
-	FIELD(STRING, list_in, session_id, "Return only approvals of this session"),
+	FIELD(STRING, list_in, session_id, "Return only approvals for this session"),
 	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000", .default_number = 100,
 	      RANGE(1, APPROVAL_LIST_MAX)),
 };
@@ -396,7 +397,7 @@ static const struct field grant_fields[] = {
 };
 
 static const struct field revoke_fields[] = {
-	FIELD(STRING, grant_in, id, "Id of the grant, or a unique prefix", .required = true),
+	FIELD(STRING, grant_in, id, "Id, or unique id prefix, of the grant", .required = true),
 };
 
 #define HOW_IT_STANDS                                                                              \
