@@ -76,7 +76,7 @@ def index_table(found):
 
 
 def again_table(found):
-    rows = [["first search after a restart of koined", "time with an index file", "time without an index file", "ratio", "file, MB",
+    rows = [["first search after a koined restart", "time with an index file", "time without an index file", "ratio", "file, MB",
              "time to start koined"]]
     for set_ in SETS:
         for column, title in (("one user", set_.title), ("everything", set_.title + ", in a search for all users")):

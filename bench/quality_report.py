@@ -15,7 +15,7 @@ INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the o
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain BM25", "added": "the previous row plus the step *{}*", "ladder": "the full search", "without": "the full search without the step *{}*",
+KINDS = {"plain": "plain BM25", "added": "the previous row plus the *{}* step", "ladder": "the full search", "without": "the full search without the *{}* step",
          "socket": "the full search, through the socket", "words": "the full search with word vectors",
          "model": "the full search with a small embedding model", "both": "the full search with word vectors and the embedding model"}
 
@@ -42,7 +42,7 @@ def _values(found, row, group):
 def _table(found, group):
     run = next(iter(found.rows[PLAIN][group].values()))
     rows = [[f"{GROUPS[group]}: {run['memories']:,} memories, {run['questions']} questions",
-             *(f"recall@{depth}{form}" for form in ("", " with typing errors") for depth in (1, 5, 10))]]
+             *(f"recall@{depth}{form}" for form in ("", " with typos") for depth in (1, 5, 10))]]
     for row in found.rows:
         if row == LADDER:
             rows.append(["the full search before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
@@ -66,7 +66,7 @@ def _judge_gain(found, group):
 
 
 def _pair(values):
-    return "{:.1f} ({:.1f} with typing errors)".format(*values)
+    return "{:.1f} ({:.1f} with typos)".format(*values)
 
 
 def _is_worse(before, after):
@@ -151,7 +151,7 @@ def _panel(found, group, y):
 def picture(found):
     body = [chart.label(16, 26, "What each step of the search adds", "title"),
             chart.label(16, 44, "Recall@10 in percent, as steps are added one after another. "
-                        "The mark shows recall with a typing error in each question.",
+                        "The mark shows recall with a typo in each question.",
                         "note")]
     y = 60
     for group in SHOWN:

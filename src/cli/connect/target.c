@@ -112,9 +112,9 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : refuse_errno("cannot read the file", why);
+		return errno == ENOENT ? -ENOENT : refuse_errno("cannot be read", why);
 	if (fstat(fd, ret_st) != 0)
-		return refuse_errno("cannot read the file", why);
+		return refuse_errno("cannot be read", why);
 	r = check_file(ret_st, why);
 	if (r != 0)
 		return r;
@@ -123,7 +123,7 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
 			      EDIT_FILE_MAX);
 	errno = -r;
-	return r == 0 ? 0 : refuse_errno("cannot read the file", why);
+	return r == 0 ? 0 : refuse_errno("cannot be read", why);
 }
 
 static int read_both(struct target *t, struct why *why)
@@ -252,9 +252,9 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	r = fill(fd, t, text);
 	close(fd);
 	errno = -r;
-	r = r == 0 ? check_unchanged(t, why) : refuse_errno("cannot write the file", why);
+	r = r == 0 ? check_unchanged(t, why) : refuse_errno("cannot be written", why);
 	if (r == 0 && rename(temp, path) != 0)
-		r = refuse_errno("cannot replace the file", why);
+		r = refuse_errno("cannot be replaced", why);
 	if (r != 0)
 		unlink(temp);
 	else
@@ -300,7 +300,7 @@ int target_remove(const struct target *t, struct why *why)
 	int r = check_unchanged(t, why);
 
 	if (r == 0 && unlink(t->real) != 0)
-		r = refuse_errno("cannot remove the file", why);
+		r = refuse_errno("cannot be removed", why);
 	return r;
 }
 

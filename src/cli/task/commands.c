@@ -490,7 +490,7 @@ static const struct command subs[] = {
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
 	{"pause", "[ID...]", "Pause all tasks, one group, or tasks by ID",
 	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
-	       "restart of koined. The pause applies to all projects.\n",
+	       "koined restart. The pause applies to all projects.\n",
 	 cmd_pause, NULL, task_pause_options,
 	 .examples = {"koine task pause", "koine task pause -g docs"}},
 	{"resume", "[ID...]", "Resume paused tasks", BY_ID, cmd_resume, NULL, task_pause_options,

@@ -14,7 +14,7 @@ static const struct setting rows[N_RULE_KEYS] = {
 	KEY(ENABLED, "enabled",
 	    "initial state: yes (enabled), or no (disabled until `koine automation enable`)"),
 	KEY(CRON, "cron", "cron schedule: minute, hour, day of month, month, day of week"),
-	KEY(ZONE, "zone", "time zone of cron; empty means UTC"),
+	KEY(ZONE, "zone", "time zone for cron; empty means UTC"),
 	KEY(EVERY, "every", "interval between runs, such as 90, 10s, 15m, 2h or 1d"),
 	KEY(CATCH_UP, "catch_up", "missed runs to catch up on after downtime: none, one or all"),
 	KEY(WATCH, "watch", "folders to watch for file changes"),

@@ -37,7 +37,7 @@ static const struct {
 		"Read a file in the working directory, up to 50 KB.",
 		OBJECT("\"path\"",
 			FIELD("path", "string", "Path of the file") ","
-			FIELD("offset", "integer", "Number of the first line, from 1") ","
+			FIELD("offset", "integer", "Number of the first line, starting at 1") ","
 			FIELD("limit", "integer", "Maximum number of lines"))},
 	[TOOL_WRITE] = {
 		"Write a file in the working directory; create missing folders.",

@@ -102,7 +102,7 @@ static const struct field paths_fields[] = {
 };
 
 static const struct field fetch_fields[] = {
-	FIELD(STRING, hld_approval_in, session_id, "Return only approvals of this session"),
+	FIELD(STRING, hld_approval_in, session_id, "Return only approvals for this session"),
 };
 
 static const struct field decision_fields[] = {
@@ -133,8 +133,8 @@ static const struct field subscribe_fields[] = {
 	FIELD(ARRAY, hld_subscribe_in, event_types,
 	      "Types of the events to send: session_status_changed, conversation_updated, "
 	      "new_approval, approval_resolved"),
-	FIELD(STRING, hld_subscribe_in, session_id, "Send only events of this session"),
-	FIELD(STRING, hld_subscribe_in, run_id, "Send only events of this run"),
+	FIELD(STRING, hld_subscribe_in, session_id, "Send only events from this session"),
+	FIELD(STRING, hld_subscribe_in, run_id, "Send only events from this run"),
 };
 
 static const struct method methods[] = {

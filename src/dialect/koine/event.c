@@ -453,9 +453,9 @@ static const struct field event_fields[N_EVENT_FIELDS] = {
 	FIELD(ARRAY, event_in, types,
 	      "Event types, such as [\"task.*\"] (default: all types); * matches any text"),
 	FIELD(ANY, event_in, since, "Start after this sequence number, or at this ISO 8601 time"),
-	FIELD(STRING, event_in, session_id, "Select only events of this session or conversation"),
-	FIELD(STRING, event_in, run_id, "Select only events of this run"),
-	FIELD(STRING, event_in, project, "Select only events of this project"),
+	FIELD(STRING, event_in, session_id, "Select only events from this session or conversation"),
+	FIELD(STRING, event_in, run_id, "Select only events from this run"),
+	FIELD(STRING, event_in, project, "Select only events from this project"),
 	FIELD(INT, event_in, limit, "Maximum number of events, up to 1000",
 	      .default_number = EVENT_PAGE_DEFAULT, AT_LEAST(0)),
 };
