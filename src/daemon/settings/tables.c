@@ -180,7 +180,7 @@ static const struct setting limits_rows[] = {
 	 "maximum size of unsent responses to all clients; above the limit, koined disconnects the "
 	 "slowest clients"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
-	 "maximum time in seconds that a call waits for memory for its response"},
+	 "maximum time in seconds that a call waits for memory to hold its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
 	 "maximum total size of incomplete messages; above the limit, koined disconnects clients, "
 	 "beginning with the largest and slowest messages"},
