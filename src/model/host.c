@@ -27,11 +27,6 @@ static const struct member members[] = {
 
 const struct portrait host_portrait = PORTRAIT(struct host, members);
 
-const char *host_state_name(enum host_state state)
-{
-	return state_names[state];
-}
-
 bool host_has_label(const struct host *host, struct text label)
 {
 	struct text rest = host->labels;

@@ -34,5 +34,3 @@ struct host {
 extern const struct portrait host_portrait;
 
 bool host_has_label(const struct host *host, struct text label);
-
-const char *host_state_name(enum host_state state);

@@ -113,11 +113,6 @@ const char *session_event_type_name(enum session_event_type type)
 	return session_event_type_names[type];
 }
 
-const char *session_approval_name(enum session_approval approval)
-{
-	return approval_names[approval];
-}
-
 #define OBSERVED(kind, field) MEMBER_OF(struct observed, kind, field)
 
 /* Clients see a struct session, so no member of an observed one has a name. */

@@ -133,8 +133,6 @@ extern const struct portrait session_event_portrait;
 
 extern const char *const session_event_type_names[N_SESSION_EVENT_TYPES];
 const char *session_event_type_name(enum session_event_type type);
-/* NULL for none. */
-const char *session_approval_name(enum session_approval approval);
 
 /*
  * A session of an agent that koined did not start, as the agent's hooks report it. Clients see it as a

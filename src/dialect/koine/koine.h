@@ -105,16 +105,6 @@ static inline void member_time(struct json *j, const char *key, int64_t ms)
 	json_str(j, text);
 }
 
-/* Writes null for the value `none`, since a count of 0 is a count. */
-static inline void member_int_unless(struct json *j, const char *key, int64_t n, int64_t none)
-{
-	json_key(j, key);
-	if (n == none)
-		json_null(j);
-	else
-		json_int(j, n);
-}
-
 /*
  * session_json.c: an agent session and its events. A member that a session lacks is null. An event
  * has only the members that apply, named as in the event log's session.event.
