@@ -1,7 +1,6 @@
 /* Bytes into lines; see json_lines.h. */
 #include "agent/json_lines.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "wire/json.h"

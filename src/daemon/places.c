@@ -1,7 +1,6 @@
 /* koined --dialects: for programs, where each dialect would listen with these settings, where its
  * clients look, and who is there now. */
 #include <stdio.h>
-#include <string.h>
 #include <sysexits.h>
 
 #include "base/buf.h"

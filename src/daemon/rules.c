@@ -1,5 +1,4 @@
 /* The rules that the settings define, and automation, which acts on them. */
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -1,7 +1,5 @@
 /* The servers of agents that the settings name, mirrored into the inbox. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "base/why.h"

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/cleanup.h"
-
 enum { READERS_DEFAULT = 4, READERS_MAX = 64, UNDONE_MAX = 8 };
 
 /*

@@ -1,6 +1,4 @@
 /* The methods of the legacy era, and how a message finds its session. */
-#include <errno.h>
-#include <stdio.h>
 
 #include "mcp/session.h"
 #include "wire/http/http1.h"

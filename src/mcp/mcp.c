@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/cleanup.h"
 #include "mcp/inner.h"
 #include "mcp/session.h"
 #include "wire/json.h"

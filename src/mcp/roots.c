@@ -3,8 +3,6 @@
  * client has said that its folders changed; meanwhile that call waits, for some seconds at most. A
  * client that cannot tell, or does not, has none.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "call/server.h"

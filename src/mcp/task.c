@@ -4,7 +4,6 @@
  *
  * The call is an ordinary one and goes on, without its client. Its end leaves the result in the task.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>

@@ -1,5 +1,4 @@
 /* Tools: how they are listed, and how a call finds its tool. */
-#include <errno.h>
 
 #include "mcp/inner.h"
 

@@ -6,8 +6,6 @@
  * is cut into runs of at most RUN_MAX: a binary search finds the run, and a short walk the
  * position.
  */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "base/why.h"
 #include "search/index_inner.h"

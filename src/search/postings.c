@@ -1,8 +1,6 @@
 /* Where a word occurs; see postings.h. */
 #include "search/postings.h"
 
-#include <errno.h>
-
 #include "base/why.h"
 
 enum { CHUNK_MIN = 8, CHUNK_MAX = 248 };

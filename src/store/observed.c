@@ -1,6 +1,5 @@
 #include "store/observed.h"
 
-#include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
 #include "store/short_id.h"

@@ -1,6 +1,5 @@
 #include "store/rule.h"
 
-#include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"
 

@@ -1,9 +1,6 @@
 /* Changes to sessions. session_find.c finds them; session_event.c has their events. */
 #include "store/session.h"
 
-#include <errno.h>
-
-#include "base/cleanup.h"
 #include "store/db/query.h"
 #include "store/tally.h"
 

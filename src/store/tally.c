@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 
-#include "base/cleanup.h"
 #include "store/db/driver.h"
 #include "store/db/query.h"
 #include "store/db/schema_tally.h"

@@ -3,8 +3,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include "base/pack.h"
 #include "base/utf8.h"

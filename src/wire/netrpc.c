@@ -1,7 +1,6 @@
 #include "wire/netrpc.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "wire/gob/encode.h"

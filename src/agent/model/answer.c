@@ -4,7 +4,6 @@
  * of either are small or given back between events.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "agent/model/inner.h"
 

@@ -5,7 +5,6 @@
  * in every one, or never.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "agent/model/inner.h"
 #include "base/cleanup.h"

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "agent/notify/inner.h"
-#include "base/cleanup.h"
 #include "io/process/child.h"
 
 enum {

@@ -4,7 +4,6 @@
  * that for HTML, if the receiver reads such markup: no text becomes a link then. A brace
  * that does not name a field stays as it is; JSON is full of them.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "agent/notify/inner.h"

@@ -2,7 +2,6 @@
  * Compiles an expression in one pass: each piece is appended, and an operator that follows it
  * ("*", "{2}", "|") moves or copies what was written.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/pattern/code.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cleanup.h"
 #include "cli/connect/change.h"
 #include "cli/connect/ours.h"
 #include "cli/kit/args.h"

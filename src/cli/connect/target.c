@@ -1,5 +1,4 @@
 #include "cli/connect/target.h"
-#include "cli/kit/cli.h"
 #include "cli/kit/print.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include "base/cleanup.h"
 #include "cli/child/child.h"
 #include "cli/doctor/exam.h"
-#include "cli/kit/call.h"
 
 /* "python3, pid 42" */
 static void name_process(pid_t pid, char out[64])

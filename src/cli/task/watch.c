@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "cli/kit/talk.h"
 #include "cli/screen/live.h"
 #include "cli/task/task.h"
 

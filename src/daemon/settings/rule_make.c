@@ -1,7 +1,6 @@
 #include "daemon/settings/settings.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/value.h"

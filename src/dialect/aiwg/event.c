@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/pack.h"
 #include "call/server.h"
 #include "call/client.h"

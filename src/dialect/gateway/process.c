@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "call/server.h"
 #include "dialect/gateway/more.h"
 #include "engine/program/process.h"
 #include "dialect/engine.h"

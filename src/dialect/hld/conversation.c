@@ -8,7 +8,6 @@
  */
 #include <errno.h>
 
-#include "base/cleanup.h"
 #include "dialect/hld/hld.h"
 #include "dialect/engine.h"
 

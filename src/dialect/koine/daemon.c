@@ -1,5 +1,4 @@
 /* The daemon itself: its status, its log, its settings. */
-#include <string.h>
 #include <unistd.h>
 
 #include "base/clock.h"

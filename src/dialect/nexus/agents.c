@@ -1,6 +1,5 @@
 /* Conversations side by side, created and destroyed from "/"; and the shutdown of the server. */
 #include <errno.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "call/server.h"

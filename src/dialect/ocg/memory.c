@@ -5,7 +5,6 @@
 
 #include "base/why.h"
 #include "call/call.h"
-#include "call/server.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/memory_search.h"
 #include "engine/memory/lenient.h"

@@ -4,7 +4,6 @@
 #include "base/pack.h"
 #include "base/object_builder.h"
 #include "call/call.h"
-#include "call/server.h"
 #include "dialect/ocg/ocg.h"
 #include "engine/event/event.h"
 #include "dialect/engine.h"

@@ -6,7 +6,6 @@
  *
  * All of this reads /proc, on the writer's thread.
  */
-#include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
 

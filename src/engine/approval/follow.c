@@ -3,7 +3,6 @@
  * waiters here are notified wherever a decision was made.
  */
 #include <errno.h>
-#include <string.h>
 
 #include "base/log.h"
 #include "engine/approval/inner.h"

@@ -2,7 +2,6 @@
  * store. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/uuid.h"

@@ -1,5 +1,4 @@
 /* Reading approvals, and deleting old ones. */
-#include <errno.h>
 #include <stdio.h>
 
 #include "base/clock.h"

@@ -1,7 +1,6 @@
 #include "engine/attempt/attempt.h"
 
 #include <signal.h>
-#include <string.h>
 
 #include "agent/agent.h"
 #include "base/why.h"

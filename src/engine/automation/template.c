@@ -1,5 +1,4 @@
 /* Templates: a text with {{a.b}} in it, which stands for a field of the event. */
-#include <errno.h>
 #include <string.h>
 
 #include "base/buf.h"

@@ -8,8 +8,6 @@
  * for these, and is woken.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/buf.h"
 #include "base/log.h"

@@ -3,7 +3,6 @@
  * a minute, since the wall clock may be set. If it is set forward, the occurrences it skipped
  * were missed; if it is set back, what is claimed in the store is not done again.
  */
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "base/log.h"
 #include "engine/event/event.h"
 #include "engine/record/record.h"

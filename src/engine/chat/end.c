@@ -3,7 +3,6 @@
  * rest, the counts, and the outcome.
  */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

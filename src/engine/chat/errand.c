@@ -1,5 +1,4 @@
 /* An errand: from its conversation's queue to its end, with an agent working in between. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
  * threads. */
 #include <string.h>
 #include <errno.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "base/uuid.h"

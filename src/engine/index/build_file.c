@@ -5,7 +5,6 @@
  * memories that were changed or deleted are named by its notes, new ones by their numbers. The
  * index is then what it would be if it had been built from the store alone.
  */
-#include <errno.h>
 #include <string.h>
 
 #include "base/log.h"

@@ -1,7 +1,6 @@
 #include "engine/index/wait.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/why.h"
 #include "engine/index/inner.h"

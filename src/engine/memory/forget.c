@@ -5,16 +5,12 @@
  * said, so that nothing finds it any more. It can be restored until the time for that is over. One
  * that is purged is not kept, and files of indexes that have its words are removed.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "engine/index/embedding.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "store/history/deleted.h"
-#include "store/index/kept.h"
 #include "store/store.h"
 
 enum { SWEEP_AT_ONCE = 500, LIST_DEFAULT = 20 };

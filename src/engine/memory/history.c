@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
 #include "store/history/memory_version.h"

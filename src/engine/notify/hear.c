@@ -3,7 +3,6 @@
  * whose message changes with approval.resolved; "session.waiting" for a session that waits for
  * somebody. A notifier that is told of approvals hears of such a session by its approval.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

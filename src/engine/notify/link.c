@@ -2,7 +2,6 @@
  * Links to our page, which messages without buttons carry. Each has a token as a button has;
  * looking at it decides nothing, since programs look at addresses, too.
  */
-#include <errno.h>
 
 #include "base/clock.h"
 #include "base/log.h"

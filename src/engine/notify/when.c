@@ -1,6 +1,5 @@
 #include "engine/notify/inner.h"
 
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 

@@ -3,7 +3,6 @@
  * What an agent brought is only ever text: characters that change how a text is shown are written
  * out, and the lines of a value are indented, so that no value looks like another member.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 

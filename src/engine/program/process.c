@@ -2,7 +2,6 @@
 #include "engine/program/process.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,13 +1,10 @@
 /* The tools: which ones exist, and how one is requested, approved, run and abandoned. */
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/log.h"
 #include "base/pack.h"
 #include "engine/index/embedding.h"
 #include "io/process/supervisor.h"

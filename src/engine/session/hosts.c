@@ -5,10 +5,7 @@
  * Sessions of a life that is over are failed by whoever looks first. Without other hosts that is
  * a start after a crash.
  */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"

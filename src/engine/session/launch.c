@@ -12,11 +12,9 @@
 
 #include "agent/session_program.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "engine/chat/chat.h"
 #include "engine/node/node.h"
 #include "engine/session/inner.h"
-#include "io/process/supervisor.h"
 #include "store/store.h"
 
 enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */

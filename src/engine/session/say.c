@@ -2,8 +2,6 @@
  * Turns what an agent says into events of its session. The query comes first, once the agent
  * has told its own id: everything that follows belongs to that id.
  */
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/session/inner.h"

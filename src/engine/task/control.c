@@ -1,6 +1,5 @@
 /* What clients can do with existing tasks: cancel, release, stash and pause them. retry.c queues one again. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

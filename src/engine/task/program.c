@@ -16,7 +16,6 @@
 #include "agent/command/words.h"
 #include "base/buf.h"
 #include "base/pack.h"
-#include "base/clock.h"
 #include "engine/chat/chat.h"
 #include "engine/node/node.h"
 #include "engine/task/inner.h"

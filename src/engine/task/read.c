@@ -1,7 +1,6 @@
 /* Reading tasks: from memory, or from the store on a reader's thread. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/pack.h"
 #include "io/process/output_file.h"

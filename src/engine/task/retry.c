@@ -6,7 +6,6 @@
  * their rows.
  */
 #include <errno.h>
-#include <stdlib.h>
 
 #include "base/log.h"
 #include "engine/task/inner.h"

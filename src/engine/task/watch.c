@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "engine/node/node.h"
 #include "engine/task/inner.h"
-#include "io/process/output_file.h"
 #include "store/host/chunk.h"
 #include "store/store.h"
 

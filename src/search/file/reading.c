@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "search/index_inner.h"
-#include "search/mix.h"
 #include "search/postings.h"
 
 enum { CHUNK_MIN = 8, CHUNK_MAX = 248, LARGE_BYTES = 4 << 20 };

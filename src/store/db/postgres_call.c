@@ -4,7 +4,6 @@
  * out in its order; but uses of one statement that can do many rows at once go as one
  * (postgres_many.c).
  */
-#include <errno.h>
 #include <string.h>
 
 #include "store/db/postgres.h"

@@ -3,9 +3,6 @@
  * its parameters is an array of what the uses have bound, and a row that it returns says first which
  * use it is about, counted from 1.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/cleanup.h"
 #include "store/db/postgres.h"

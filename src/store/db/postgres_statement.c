@@ -7,7 +7,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/cleanup.h"
 #include "base/clock.h"
 #include "store/db/postgres.h"
 

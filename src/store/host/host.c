@@ -1,8 +1,5 @@
 #include "store/host/host.h"
 
-#include <stdlib.h>
-
-#include "base/cleanup.h"
 #include "store/db/driver.h"
 #include "store/db/query.h"
 #include "store/db/rows.h"

@@ -1,10 +1,8 @@
 #include "store/host/task_number.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
 #include "store/db/driver.h"
 #include "store/db/query.h"
 

@@ -2,8 +2,6 @@
 #include "store/chat.h"
 #include "store/db/query.h"
 
-#include "base/cleanup.h"
-
 /* Its epoch is 0, or that of a life which is over. */
 #define FREE                                                                                       \
 	"NOT EXISTS (SELECT 1 FROM host WHERE host.epoch = conversation.epoch AND host.state = 0)"

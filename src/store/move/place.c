@@ -1,8 +1,5 @@
 #include "store/move/place.h"
 
-#include <stdio.h>
-
-#include "base/cleanup.h"
 #include "store/db/db_file.h"
 #include "store/db/schema.h"
 #include "store/move/rows.h"

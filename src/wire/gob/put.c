@@ -1,8 +1,6 @@
 /* A tree of base/value, put into gob as a shape wants it. */
 #include "wire/gob/encode.h"
 
-#include <errno.h>
-
 /* ---- what has no shape but its own ---- */
 
 static void put_any_object(struct gob_encoder *e, const struct value *v)
