@@ -165,7 +165,7 @@ def refused_there(folder, path, words=b""):
         check(words in done.stderr, "%r", done.stderr)
         check(b"ready" not in done.stdout, "it said ready")
         if words == NOT_A_SOCKET:
-            check(b"NO: " in run_koined("--check", *named).stdout, "--check accepts it for " + dialect)
+            check(b"error: " in run_koined("--check", *named).stdout, "--check accepts it for " + dialect)
 
 
 def test_messages_name_a_long_path_in_full():

@@ -603,7 +603,7 @@ def refused_without_netlink(folder, listen):
                        preexec_fn=without_netlink, timeout=PATIENCE)
         for more in (["--check"], []))
     same((check_first.returncode, run.returncode), (69, 69), "exit status (%r)" % run.stderr)
-    check(b"NO: the kernel cannot identify peers" in check_first.stdout, "--check: %r",
+    check(b"error: the kernel cannot identify peers" in check_first.stdout, "--check: %r",
           check_first.stdout)
     return run
 
