@@ -209,6 +209,11 @@ def test_a_variable_that_names_no_setting_is_refused():
             done = run_koined("--root", folder.path, "--check", env={name: "1"})
             same(done.returncode, CONFIG, "exit status for %s" % name)
             check(name.encode() in done.stderr, "%r", done.stderr)
+        for name, dialect in (("KOINE_LISTEN_NOTHING", b"nothing"), ("KOINE_LISTEN_ASH_ALLOW", b"ash_allow"),
+                              ("KOINE_LISTEN_NOTHING_ALLOW_UIDS", b"nothing")):
+            done = run_koined("--root", folder.path, "--check", env={name: "off"})
+            same(done.returncode, CONFIG, "exit status for %s" % name)
+            check(b"environment: unknown dialect '%s'" % dialect in done.stderr, "%r", done.stderr)
         done = run_koined("--root", folder.path, "--check", env={"KOINE_SOMETHING": "1"})
         same(done.returncode, 0, "exit status for what is not ours (%r)" % done.stderr)
 

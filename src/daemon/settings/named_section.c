@@ -329,7 +329,7 @@ static size_t env_prefix(const struct section_kind *kind, char out[ENV_NAME_MAX]
 }
 
 /* Finds the key in "NAME_KEY": the longest that matches, so that NAME_KEY_COMMAND is not
- * `command`. */
+ * `command`. NULL: there is none, and all of it is the name. */
 static const char *env_key(const struct section_kind *kind, const char *text, size_t n,
 			   size_t *ret_name_len)
 {
@@ -346,7 +346,7 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 			best_len = len;
 		}
 	}
-	*ret_name_len = n - best_len - 1;
+	*ret_name_len = best ? n - best_len - 1 : n;
 	return best;
 }
 
@@ -393,15 +393,19 @@ static int read_variable(const struct section_kind *kind, struct settings *s, co
 	struct why inner;
 	int r;
 
-	if (!key && kind->bare)
+	if (!key && kind->bare && !kind->check_bare)
 		return 0;
-	if (!key)
+	if (!key && !kind->bare)
 		return refuse(why, REFUSE_PARAMS, "environment: unknown setting %.*s",
 			      (int)(prefix + (n < 100 ? n : 100)), variable);
 	r = env_name(kind, s, entry, name_len, name, why);
 	if (r != 0)
 		return r;
-	r = section_set(kind, s, name, key, entry[n] ? entry + n + 1 : "", "environment", &inner);
+	if (key)
+		r = section_set(kind, s, name, key, entry[n] ? entry + n + 1 : "", "environment",
+				&inner);
+	else
+		r = kind->check_bare(name, &inner);
 	return r == 0 ? 0 : refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 

@@ -53,6 +53,8 @@ struct section_kind {
 	const char *several; /* "agents" */
 	bool keys_make_it;   /* a section without keys does not count */
 	bool bare;           /* variables without a key are read elsewhere */
+	/* Whether there is such a name, of a variable without a key. NULL: that is not known. */
+	int (*check_bare)(const char *name, struct why *why);
 
 	/* In struct settings: the list of sections, of `size` bytes each; and how many there are. */
 	size_t list;
