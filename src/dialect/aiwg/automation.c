@@ -51,5 +51,5 @@ struct done aiwg_automation_switch(struct call *c)
 		r = refuse_untrusted(c, folder)
 			    ?: refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
 					    TEXT_ARGS(in->id));
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, r);
 }

@@ -283,7 +283,7 @@ struct done hld_create_approval(struct call *c)
 		check_input(c, in->tool_input) ?:
 		approval_request(call_approvals(c), &approval, created, c, &c->why);
 
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, r);
 }
 
 /* ---- sendDecision ---- */

@@ -102,7 +102,7 @@ static struct done handle_run(struct call *c)
 	int r = automation_run(call_automation(c), in->project, in->rule, on_run, c, &c->why);
 
 	/* The call does not wait for the rule's action, so there is nothing to cancel. */
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, r);
 }
 
 /* ---- the method table ---- */

@@ -257,13 +257,11 @@ static struct done record(struct call *c, struct text id, struct text answer)
 	struct text client = mcp_client_name(c);
 	struct approval_decision d = {
 		.id = id, .status = APPROVAL_RESPONDED, .comment = answer, .by = text_of(by)};
-	int r;
 
 	snprintf(by, sizeof(by), "client:%.*s", (int)text_cut(client, 100).len,
 		 client.data ? client.data : "mcp");
 	d.by = text_of(by);
-	r = approval_decide(call_approvals(c), &d, on_recorded, c, &c->why);
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, approval_decide(call_approvals(c), &d, on_recorded, c, &c->why));
 }
 
 static bool is_offered(const struct value *choices, struct text answer)
@@ -375,8 +373,7 @@ static struct done leave_in_inbox(struct call *c, struct text id)
 	/* Between its two calls the client has no connection. */
 	new.bond = BOND_PROCESS;
 	mcp_keep(c, (struct text) {kept, (size_t)n});
-	r = approval_request(call_approvals(c), &new, on_left, c, &c->why);
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, approval_request(call_approvals(c), &new, on_left, c, &c->why));
 }
 
 /* Also for the client's second call, which carries the id. */

@@ -141,5 +141,5 @@ struct done page_answer_use(struct call *c)
 					     .peer = c->peer};
 	int r = notify_link_use(call_notify(c), in->token, &from, on_used, c, &c->why);
 
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, r);
 }

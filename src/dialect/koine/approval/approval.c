@@ -142,7 +142,7 @@ static struct done handle_create(struct call *c)
 			?: approval_request(call_approvals(c), &new, on_told, c, &c->why);
 
 	/* This takes a single commit, so there is nothing to cancel. */
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, r);
 }
 
 /* ---- looking ---- */
@@ -302,8 +302,7 @@ static struct done decide_then(struct call *c, int r)
 	l->decision.id = l->found->id;
 	l->decision.from = (struct approval_client) {
 		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
-	r = approval_decide(call_approvals(c), &l->decision, on_told, c, &c->why);
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, approval_decide(call_approvals(c), &l->decision, on_told, c, &c->why));
 }
 
 static struct done handle_decide(struct call *c)

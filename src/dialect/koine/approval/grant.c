@@ -71,10 +71,9 @@ struct done koine_grant_add(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = row;
-	r = grant_add(call_approvals(c), row,
-		      &(struct approval_client) {.is = true, .peer = c->peer}, on_added, c,
-		      &c->why);
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, grant_add(call_approvals(c), row,
+				       &(struct approval_client) {.is = true, .peer = c->peer},
+				       on_added, c, &c->why));
 }
 
 /* ---- ending one ---- */
@@ -118,10 +117,9 @@ static struct done find_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = grant_remove(call_approvals(c), row->id,
-			 &(struct approval_client) {.is = true, .peer = c->peer}, on_removed, c,
-			 &c->why);
-	return r != 0 ? call_fail(c, r) : call_later(c, NULL, NULL);
+	return call_await(c, grant_remove(call_approvals(c), row->id,
+					  &(struct approval_client) {.is = true, .peer = c->peer},
+					  on_removed, c, &c->why));
 }
 
 struct done koine_grant_remove(struct call *c)
