@@ -86,8 +86,8 @@ static inline void work_cancel(struct work *w)
 		w->wait->cancel(w->wait);
 }
 
-/* Hands work that no client asked for to the threads (io/workers.h). 0, or the fault: no thread could
- * start, or -ECANCELED after workers_close. */
+/* Hands work that no client asked for to the threads (io/workers.h). 0, or -ECANCELED after
+ * workers_close. */
 struct workers;
 int workers_submit(struct workers *w, struct work *work, bool writes);
 

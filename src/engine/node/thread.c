@@ -349,7 +349,7 @@ int node_thread_start(struct node *n)
 	int r = pipe2(n->woken, O_CLOEXEC | O_NONBLOCK) == 0 ? 0 : -errno;
 
 	if (r == 0)
-		r = -pthread_create(&n->thread, NULL, live, n);
+		r = thread_start(&n->thread, live, n);
 	n->begun = r == 0;
 	return r;
 }
