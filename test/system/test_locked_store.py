@@ -32,6 +32,11 @@ def locked(d):
         other.close()
 
 
+def begun(k, task):
+    """A task is shown as running before its claim is stored; a claim that cannot be stored queues it again."""
+    wait_until(lambda: k.call("task.get", {"taskId": task})["pid"], "%s to begin" % task)
+
+
 def ask(d, *asked):
     """Each on a connection of its own; nobody waits for an answer yet."""
     clients = []
@@ -72,7 +77,7 @@ def test_wishes_behind_a_failed_write_are_answered_or_go_with_the_stop():
     with World() as w, w.daemon(announced=[NOT_KEPT, FAILED], possible=["shutdown timed out"]) as d:
         k = d.connect("unix", "koine")
         task = add(k, UNTIL % "never")
-        until(k, task, "running")
+        begun(k, task)
         with locked(d):
             # The first is under way; those behind it wait for the same write.
             first = ask(d, ("task.cancel", {"taskId": task}))
@@ -90,11 +95,11 @@ def test_retry_of_a_task_whose_end_is_not_stored_yet_waits_for_that():
     with World() as w, w.daemon(announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")
         task = add(k, 'echo >>"$WORLD/runs"; ' + UNTIL % "go" + "; exit 1")
-        until(k, task, "running")
+        begun(k, task)
         with locked(d):
             w.touch("go")
             wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
-            same(state(k, task), "failed", "what clients see")
+            until(k, task, "failed")
         same(k.call("task.retry", {"id": task})["tasks"], [task], "queued again")
         until(k, task, "failed")
         same(w.read("runs"), "\n\n", "runs")
@@ -104,7 +109,7 @@ def test_a_list_puts_first_what_runs_though_that_is_not_stored_yet():
     with World() as w, w.daemon("tasks.project_parallel=1", announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")
         first = add(k, UNTIL % "go")
-        until(k, first, "running")
+        begun(k, first)
         second, third = add(k, ":"), add(k, ":")
         with locked(d):
             w.touch("go")
@@ -118,7 +123,7 @@ def test_a_list_puts_first_what_runs_though_that_is_not_stored_yet():
 def test_a_second_signal_ends_it_while_nothing_can_be_written():
     with World() as w, w.daemon("limits.stop_time=3600", announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")
-        until(k, add(k, UNTIL % "go", retries=3), "running")
+        begun(k, add(k, UNTIL % "go", retries=3))
         with locked(d):
             # Its end cannot be stored.
             w.touch("go")
@@ -134,7 +139,7 @@ def test_a_run_that_cannot_begin_is_there_at_the_next_start():
         with w.daemon("tasks.project_parallel=1", announced=[NOT_KEPT]) as d:
             k = d.connect("unix", "koine")
             first = add(k, UNTIL % "go")
-            until(k, first, "running")
+            begun(k, first)
             second = add(k, ": >\"$WORLD/second\"")
             until(k, second, "queued")
             with locked(d):
@@ -155,7 +160,7 @@ def test_what_waited_for_the_lock_goes_on_when_it_is_gone():
     with World() as w, w.daemon(announced=[NOT_KEPT]) as d:
         k = d.connect("unix", "koine")
         first = add(k, UNTIL % "go")
-        until(k, first, "running")
+        begun(k, first)
         after = add(k, ":", after=[first])
         with locked(d):
             w.touch("go")
@@ -174,7 +179,7 @@ def test_a_disk_that_hangs_is_not_waited_for():
         with w.daemon("limits.stop_time=1", announced=["shutdown timed out"], env=disk.env()) as d:
             k = d.connect("unix", "koine")
             task = add(k, UNTIL % "go")
-            until(k, task, "running")
+            begun(k, task)
             # Its process is noted after that: the disk hangs behind it, not before.
             wait_until(lambda: k.call("task.get", {"taskId": task}).get("pid"), "its process")
             k.call("memory.add", {"content": "written behind it"})
