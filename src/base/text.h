@@ -89,6 +89,32 @@ static inline int hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+static inline bool ascii_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static inline bool ascii_alnum(char c)
+{
+	return ascii_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* Reads one to `max` decimal digits, up to 18, and nothing else. */
+static inline bool text_number(struct text t, size_t max, int64_t *ret)
+{
+	int64_t n = 0;
+
+	if (t.len == 0 || t.len > max)
+		return false;
+	for (size_t i = 0; i < t.len; i++) {
+		if (!ascii_digit(t.data[i]))
+			return false;
+		n = n * 10 + (t.data[i] - '0');
+	}
+	*ret = n;
+	return true;
+}
+
 /* FNV-1a; it begins with TEXT_HASH. Some of its values are stored. Whoever chooses the texts can make
  * many that are equal in it. */
 #define TEXT_HASH UINT64_C(0xcbf29ce484222325)

@@ -82,16 +82,11 @@ static int refuse_part(struct why *why, const struct field *f, struct text part,
 
 static bool parse_digits(struct text t, int *ret)
 {
-	int n = 0;
+	int64_t n;
 
-	if (t.len == 0 || t.len > 4)
+	if (!text_number(t, 4, &n))
 		return false;
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.data[i] < '0' || t.data[i] > '9')
-			return false;
-		n = n * 10 + (t.data[i] - '0');
-	}
-	*ret = n;
+	*ret = (int)n;
 	return true;
 }
 

@@ -73,7 +73,7 @@ int schedule_parse_duration(struct text t, int64_t *ret_ms)
 		int64_t ms;
 	} units[] = {{'s', 1000}, {'m', 60000}, {'h', 3600000}, {'d', 86400000}};
 	int64_t unit = 1000;
-	int64_t n = 0;
+	int64_t n;
 
 	for (unsigned i = 0; t.len > 1 && i < 4; i++) {
 		if (t.data[t.len - 1] == units[i].letter) {
@@ -82,13 +82,8 @@ int schedule_parse_duration(struct text t, int64_t *ret_ms)
 			break;
 		}
 	}
-	if (t.len == 0 || t.len > 9)
+	if (!text_number(t, 9, &n))
 		return -EINVAL;
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.data[i] < '0' || t.data[i] > '9')
-			return -EINVAL;
-		n = n * 10 + (t.data[i] - '0');
-	}
 	*ret_ms = n * unit;
 	return 0;
 }

@@ -6,8 +6,7 @@
 
 static bool is_name_byte(char c)
 {
-	return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       c == '_';
+	return ascii_alnum(c) || c == '_';
 }
 
 /* For "a.b}}" at the front: the length of the path, or 0. */

@@ -346,9 +346,8 @@ static bool is_tool_name(struct text t)
 		return false;
 	for (size_t i = 0; i < t.len; i++) {
 		char c = t.data[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(marks, c)))
+		if (!ascii_alnum(c) && (c == '\0' || !strchr(marks, c)))
 			return false;
 	}
 	return true;

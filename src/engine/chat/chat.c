@@ -24,9 +24,8 @@ int chat_check_id(struct text id, const char *field, struct why *why)
 				    CHAT_ID_MAX);
 	for (size_t i = 0; i < id.len; i++) {
 		char c = id.data[i];
-		bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 
-		if (!letter && !(c >= '0' && c <= '9') && (c == '\0' || !strchr(marks, c)))
+		if (!ascii_alnum(c) && (c == '\0' || !strchr(marks, c)))
 			return refuse_field(why, field,
 					    "%s may contain only letters, digits and . _ - : @",
 					    field);

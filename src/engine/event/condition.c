@@ -62,15 +62,10 @@ int event_payload(struct arena *a, const struct event *e, struct value **ret_pay
 
 static const struct value *item(const struct value *array, struct text index)
 {
-	unsigned long n = 0;
+	int64_t n;
 
-	if (index.len == 0 || index.len > 9)
+	if (!text_number(index, 9, &n))
 		return NULL;
-	for (size_t i = 0; i < index.len; i++) {
-		if (index.data[i] < '0' || index.data[i] > '9')
-			return NULL;
-		n = n * 10 + (unsigned long)(index.data[i] - '0');
-	}
 	value_each (child, array) {
 		if (n-- == 0)
 			return child;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/text.h"
 #include "base/zone.h"
 
 enum { DAY_MIN = 24 * 60, MINUTE_MS = 60 * 1000 };
@@ -10,7 +11,7 @@ enum { DAY_MIN = 24 * 60, MINUTE_MS = 60 * 1000 };
 static bool parse_time(const char *t, int *ret)
 {
 	for (int i = 0; i < 5; i++) {
-		if (i == 2 ? t[i] != ':' : t[i] < '0' || t[i] > '9')
+		if (i == 2 ? t[i] != ':' : !ascii_digit(t[i]))
 			return false;
 	}
 	*ret = ((t[0] - '0') * 10 + t[1] - '0') * 60 + (t[3] - '0') * 10 + t[4] - '0';

@@ -62,10 +62,8 @@ static bool is_plain(struct text word)
 {
 	for (size_t i = 0; i < word.len; i++) {
 		char c = word.data[i];
-		bool alphanumeric =
-			(c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 
-		if (!alphanumeric && !strchr("_@%+=:,./-", c))
+		if (!ascii_alnum(c) && !strchr("_@%+=:,./-", c))
 			return false;
 	}
 	return word.len > 0;

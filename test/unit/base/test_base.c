@@ -891,3 +891,31 @@ TEST(hashes_of_texts_stay_as_they_are)
 	assert_true(text_hash(text_hash(TEXT_HASH, TEXT("foo")), TEXT("bar")) ==
 		    UINT64_C(0x85944171f73967e8));
 }
+
+TEST(letters_and_digits_are_those_of_ascii)
+{
+	static const char all[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+	for (int c = 1; c < 256; c++) {
+		assert_int_equal(ascii_alnum((char)c), strchr(all, c) != NULL);
+		assert_int_equal(ascii_digit((char)c), memchr(all, c, 10) != NULL);
+	}
+	assert_false(ascii_alnum('\0'));
+}
+
+TEST(number_has_digits_only_and_no_more_than_allowed)
+{
+	static const struct {
+		const char *text;
+		int64_t want; /* -1: none */
+	} rows[] = {{"", -1},      {"0", 0},      {"9", 9},    {"042", 42}, {"9999", 9999},
+		    {"00007", -1}, {"10000", -1}, {"1/2", -1}, {"1:2", -1}, {"-1", -1},
+		    {"+1", -1},    {" 1", -1},    {"1e2", -1}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		int64_t n = -1;
+
+		assert_int_equal(text_number(text_of(rows[i].text), 4, &n), rows[i].want >= 0);
+		assert_int_equal(n, rows[i].want);
+	}
+}
