@@ -63,8 +63,12 @@ void arena_rewind(struct arena *a, const struct arena_mark *mark);
 #ifdef ARENA_POISONS
 #include <sanitizer/asan_interface.h>
 enum { ARENA_GAP = 16 };
+/* A program that test/failing is linked to can refuse each piece, as if no block could be had. */
+__attribute__((weak)) bool nomem_refuses(void);
+#define ARENA_REFUSES() (nomem_refuses && nomem_refuses())
 #else
 enum { ARENA_GAP = 0 };
+#define ARENA_REFUSES()                    false
 #define ASAN_POISON_MEMORY_REGION(at, n)   ((void)(at), (void)(n))
 #define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
 #endif
@@ -80,7 +84,7 @@ static inline void *arena_alloc(struct arena *a, size_t n)
 	size_t rounded = (n + 15 + (n == 0) + gap) & ~(size_t)15;
 	char *p = a->at;
 
-	if (rounded < n)
+	if (rounded < n || ARENA_REFUSES())
 		return NULL;
 	if ((size_t)(a->end - p) < rounded)
 		p = arena_more(a, rounded);

@@ -87,6 +87,11 @@ static bool shall_fail(void)
 	return true;
 }
 
+bool nomem_refuses(void)
+{
+	return shall_fail();
+}
+
 void *__wrap_malloc(size_t n)
 {
 	return shall_fail() ? NULL : __real_malloc(n);

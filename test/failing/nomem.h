@@ -1,6 +1,7 @@
 /*
  * Allocations that fail at will, for tests: a program that is linked with nomem_dep has its malloc, calloc, realloc,
- * strdup and strndup led through nomem.c. What libc and other libraries allocate themselves does not fail.
+ * strdup and strndup led through nomem.c, and with the address sanitizer each piece of an arena (base/arena.h) as well. What
+ * libc and other libraries allocate themselves does not fail.
  */
 #pragma once
 
@@ -20,6 +21,9 @@ bool nomem_failed(void);
 
 /* Set in a thread whose allocations neither fail nor count. */
 extern _Thread_local bool nomem_spared;
+
+/* Whether the allocation that is asked for now fails. */
+bool nomem_refuses(void);
 
 /* Only allocations of the thread that calls nomem_fail fail and count. */
 extern bool nomem_here_only;

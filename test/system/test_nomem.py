@@ -11,7 +11,7 @@ import struct
 import tempfile
 
 import harness
-from harness import PATIENCE, Daemon, Failure, check, main, request, same, wait_until
+from harness import PATIENCE, Client, Daemon, Failure, Folder, check, main, post, request, same, wait_until
 
 harness.KOINED = os.path.join(os.environ["KOINE_BUILD"], "test/failing/koined_nomem")
 MOST = 3000  # allocations of one call
@@ -67,7 +67,8 @@ class World:
         with open(config, "w", encoding="utf-8") as f:
             f.write(SETTINGS + self.text)
         # What could not be done for want of memory is logged in many ways.
-        self.d = Daemon("--config", config, *self.settings, env=self.plan.env, possible=[""])
+        env = dict(self.plan.env, OPENCLAW_UI_TOKEN="secret")
+        self.d = Daemon("--config", config, *self.settings, env=env, possible=[""])
         self.d.__enter__()
         return self
 
@@ -78,8 +79,22 @@ class World:
         finally:
             self.folder.__exit__(*exc)
 
+    def ask_gateway(self, path, params):
+        """The same of an HTTP path: POST with params, GET without."""
+        body = b"" if params is None else json.dumps(params).encode()
+        try:
+            with Client(self.d.address("http", "gateway")) as c:
+                answer = post(c, body, path, "Content-Type: application/json\r\nAuthorization: Bearer secret\r\n",
+                              "GET" if params is None else "POST")
+        except (ConnectionError, BrokenPipeError, Failure):
+            return None
+        got = json.loads(answer.body)
+        return {"result": got} if answer.status == 200 else {"error": {"message": "%r" % got["error"], "code": 0}}
+
     def ask(self, method, params):
         """The answer; None if the connection was closed instead."""
+        if method.startswith("/"):
+            return self.ask_gateway(method, params)
         if not self.client:
             self.client = self.d.connect()
         try:
@@ -132,7 +147,10 @@ def test_memories_without_memory():
              ("memory.search", {"query": "where does anna run"}),
              ("memory.search", {"query": "ligthouse 3", "explain": True, "project": "/p"}),
              ("memory.list", {"limit": 5}), ("memory.stats", {}), ("memory.export", {"limit": 3}),
-             ("memory.import", lambda n: {"entries": [{"content": "imported %d" % n}]}))
+             ("memory.import", lambda n: {"entries": [{"content": "imported %d" % n}]}),
+             ("memory.review", {"limit": 3}), ("memory.accept", {"memory_id": kept}),
+             ("RPCService.MemorySearch", {"Query": "fjord", "Limit": 3}), ("RPCService.MemoryStore", {"Text": "a harbour"}),
+             ("store.backup", lambda n: {"path": w.folder("backup%d" % n)}))
         for method, more in (("memory.get", {}), ("memory.history", {}), ("memory.update", {"content": "she swims"}),
                              ("memory.delete", {}), ("memory.deleted", None), ("memory.restore", {}),
                              ("memory.delete", {"purge": True})):
@@ -161,6 +179,7 @@ def test_tasks_without_memory():
              ("task.groups", {}), ("task.pause", {"group": "slow"}), ("task.resume", {"group": "slow"}),
              ("task.parallel", {"parallel": 2, "group": "slow"}), ("task.retry", {"id": failed}),
              ("task.enqueue", {"id": stashed}), ("task.stash", {"id": stashed}),
+             ("task.release", {"id": stashed}), ("task.get", {"taskId": ended}), ("chat.send", {"message": "hi"}),
              ("task.cancel", {"taskId": stashed}), ("task.clean", {"group": "slow"}))
         again = w.call("task.run", command=["echo", "well"])["id"]
         same(w.call("task.wait", id=again)["state"], "completed", "a task with memory")
@@ -176,6 +195,8 @@ def test_approvals_without_memory():
              ("approval.list", {}), ("approval.get", {"id": "a1", "exact": True}), ("approval.grants", {}),
              ("approval.grant", lambda n: {"tool": "Bash", "pattern": "make %d*" % n, "verdict": "allow", "for": 1000}),
              ("createApproval", {"run_id": "r", "tool_name": "Edit", "tool_input": {"a": 1}}), ("fetchApprovals", {}))
+        grant = w.call("approval.grants")["grants"][0]["id"]
+        each(w, ("approval.revoke", {"id": grant}), ("getApproval", {"approval_id": "a1"}))
         for method, params in (("approval.decide", {"decision": "approve", "comment": "well"}),
                                ("approval.decide", {"decision": "deny", "comment": "no"}), ("approval.withdraw", {})):
             id = w.call("approval.create", tool="Edit", input={"path": "/y"})["id"]
@@ -186,6 +207,7 @@ def test_approvals_without_memory():
 def test_denial_without_memory_is_worded_or_an_error():
     denied = {"hook_event_name": "PreToolUse", "turn_id": "t", "tool_name": "Delete", "tool_input": {"path": "/x"}}
     answers = []
+
     with World(text="[policy no]\nverdict = deny\ntool = Delete\n") as w:
         ask = w.ask
 
@@ -209,6 +231,7 @@ def test_conversations_without_memory():
              ("get_messages", {"limit": 3}), ("list_agents", {}), ("chat.agents", {}), ("chat.past", {}),
              ("chat.stream", {"content": "who runs?"}), ("RPCService.Chat", {"Messages": [{"Role": "user", "Content": "hi"}]}),
              ("create_agent", lambda n: {"agent_id": "agent%d" % n, "system_prompt": "be brief"}),
+             ("chat.read", {"number": 1}), ("chat.purge", {"before": "2000-01-01"}), ("chat.purge", {"number": 2}),
              ("compact", {"force": True}), ("destroy_agent", lambda n: {"agent_id": "agent%d" % n}))
         check("fjord" in w.call("send", content="where does Anna run?")["content"], "an answer with memory")
 
@@ -223,11 +246,16 @@ def test_sessions_without_memory():
                                                "cwd": "/tmp", "prompt": "hi"}}))
         id = w.call("session.list")["sessions"][0]["id"]
         each(w, ("session.get", {"id": id}), ("session.events", {"id": id}), ("getConversation", {"session_id": id}),
-             ("session.rename", {"id": id, "title": "t"}), ("session.archive", {"id": id}))
+             ("session.rename", {"id": id, "title": "t"}), ("session.archive", {"id": id}),
+             ("session.continue", {"id": id, "query": "y"}), ("session.interrupt", {"id": id}),
+             ("launchSession", {"query": "x", "working_dir": "/tmp", "allowed_tools": ["Read"], "max_turns": 3,
+                                "mcp_config": {"mcpServers": {"a": {"command": "true", "args": ["b"], "env": {"C": "d"}}}}}),
+             ("getSessionState", {"session_id": id}), ("getRecentPaths", {"limit": 3}))
 
 
 def test_events_and_rules_without_memory():
-    with World() as w:
+    with World(text="[notify program]\nkind = command\ncommand = true\n[notify web]\nkind = webhook\n"
+               "url = http://127.0.0.1:1/x\n") as w:
         for i in range(3):
             w.call("memory.add", content="number %d" % i)
         each(w, ("event.list", {"limit": 5}), ("event.list", {"types": ["memory.*"], "since": 0, "limit": 5}),
@@ -236,9 +264,30 @@ def test_events_and_rules_without_memory():
              ("automation.disable", {"ruleId": "daily"}), ("automation.enable", {"ruleId": "daily"}),
              ("automation.run", {"rule": "daily"}), ("project.list", {}), ("daemon.status", {}), ("daemon.metrics", {}),
              ("daemon.log", {"limit": 5}), ("notify.list", {}), ("agent.server.list", {}), ("daemon.reload", {}),
-             ("host.list", {}), ("page.sessions", {}))
+             ("host.list", {}), ("page.sessions", {}), ("page.open", {}), ("daemon.samples", {}), ("config.reload", {}),
+             ("notify.test", {"name": "program"}), ("notify.test", {"name": "web"}),
+             ("project.show", {"folder": w.folder.path}), ("project.distrust", {"folder": w.folder.path}))
         w.call("memory.add", content="one more")
         wait_until(lambda: w.call("task.find")["tasks"], "the rule to fire", PATIENCE)
+
+
+def test_jobs_without_memory():
+    job = {"name": "Report", "schedule": {"kind": "cron", "expr": "0 9 * * *", "tz": "UTC"}, "delivery": {"mode": "none"},
+           "payload": {"kind": "agentTurn", "message": "hello", "model": "recall"}}
+    with World("--set", "listen.gateway=on") as w:
+        id = w.ask("/cron/add", job)["result"]["jobId"]
+        each(w, ("/cron/list", None), ("/cron/status", None), ("/cron/run", {"jobId": id}), ("/cron/add", job))
+        check(w.ask("/cron/remove", {"jobId": id}).get("result"), "not removed")
+
+
+def test_processes_without_memory():
+    with Folder() as f, World("--set", "listen.gateway=on", "--set", "gateway.process=yes", "--set",
+                              "gateway.folder=" + f.path, "--set", "policy.all.verdict=allow") as w:
+        each(w, ("/process/start", {"command": "echo a; cat", "env": "A=b\n"}))
+        ids = [p["sessionId"] for p in w.ask("/process/list", None)["result"]["processes"]]
+        each(w, ("/process/list", None), ("/process/log?sessionId=%s&limit=2" % ids[0], None),
+             ("/process/write", {"sessionId": ids[0], "data": "b\n", "eof": False}),
+             ("/process/kill?sessionId=" + ids[0], {}))
 
 
 if __name__ == "__main__":

@@ -479,8 +479,11 @@ int notify_add(struct notify *n, const struct notify_rule *rule, struct notifier
 	struct way *w;
 	int r = n->n_ways < NOTIFY_WAYS_MAX ? way_new(n, rule, &w, why) : -ENOBUFS;
 
-	if (r == 0)
+	if (r == 0) {
 		r = hear_start(n);
+		if (r != 0)
+			way_free(w);
+	}
 	if (r != 0) {
 		notifier_free(notifier);
 		return r;
