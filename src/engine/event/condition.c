@@ -89,7 +89,7 @@ const struct value *event_field(const struct value *event, struct text path)
 	const struct value *v = event;
 
 	while (v && path.data) {
-		const char *dot = path.len > 0 ? memchr(path.data, '.', path.len) : NULL;
+		const char *dot = memchr(path.data, '.', path.len);
 		struct text name = path;
 
 		if (dot)

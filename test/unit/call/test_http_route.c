@@ -1,14 +1,11 @@
 /*
  * HTTP endpoints that are no JSON-RPC: which route a request takes and with which parameters,
  * how errors are worded, answers in pieces, and connections that are handed over.
- *
- * In the texts below ' stands for ".
  */
-#include "check.h"
+#include "talk.h"
 
 #include <errno.h>
 
-#include "../call_world.h"
 #include "call/http.h"
 #include "wire/http/http1.h"
 
@@ -223,12 +220,6 @@ static const struct dialect tokens = {DIALECT, .http_refusal = word, .http_token
 
 /* ---- one test's world ---- */
 
-struct fixture {
-	struct world world;
-	struct dialer client;
-	bool stopped;
-};
-
 static void on_stopped(void *arg)
 {
 	struct fixture *f = arg;
@@ -263,52 +254,6 @@ static void finish(struct fixture *f)
 {
 	dialer_done(&f->client);
 	world_done(&f->world);
-}
-
-static const char *quoted(const char *text)
-{
-	static char both[2][8192];
-	static unsigned turn;
-	char *out = both[turn++ % 2];
-
-	assert_true(strlen(text) < sizeof(both[0]));
-	for (size_t i = 0; i <= strlen(text); i++)
-		out[i] = text[i] == '\'' ? '"' : text[i];
-	return out;
-}
-
-static void say(struct fixture *f, const char *text)
-{
-	const char *bytes = quoted(text);
-
-	if (!dialer_send_n(&f->client, &f->world, bytes, strlen(bytes)))
-		fail_msg("the server does not take: %s", text);
-}
-
-static void hear(struct fixture *f, const char *expected)
-{
-	const char *bytes = quoted(expected);
-	struct dialer *c = &f->client;
-	size_t n = strlen(bytes);
-
-	if (!dialer_wait(c, &f->world, n) || memcmp(c->in.data, bytes, n) != 0)
-		fail_msg("expected %s\n     got %.*s", bytes,
-			 (int)(c->in.len < 600 ? c->in.len : 600), c->in.data ? c->in.data : "");
-	buf_consume(&c->in, n);
-}
-
-static void hear_nothing(struct fixture *f)
-{
-	world_settle(&f->world);
-	dialer_read(&f->client);
-	assert_int_equal(f->client.in.len, 0);
-	assert_false(f->client.eof);
-}
-
-static void hear_end(struct fixture *f)
-{
-	assert_true(dialer_wait_eof(&f->client, &f->world));
-	assert_int_equal(f->client.in.len, 0);
 }
 
 static const char *answer(const char *status, const char *extra, const char *body)
@@ -636,7 +581,7 @@ TEST(a_stream_is_sent_as_it_comes)
 	say(&f, GET("/stream") GET("/open"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
 	/* what is asked behind it waits */
-	hear_nothing(&f);
+	hear_nothing(&f, &f.client);
 	assert_int_equal(call_stream(waiting, "two", 3), 0);
 	hear(&f, "3\r\ntwo\r\n");
 	(void)call_stream_end(waiting);
@@ -778,7 +723,7 @@ TEST(a_watched_call_is_cancelled_when_its_client_leaves)
 		assert_true(world_turn(&f.world, NULL));
 	/* what comes meanwhile is kept */
 	say(&f, GET("/open"));
-	hear_nothing(&f);
+	hear_nothing(&f, &f.client);
 	assert_int_equal(n_cancels, 0);
 	dialer_done(&f.client);
 	turn_until_cancelled(&f);

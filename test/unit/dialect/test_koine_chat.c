@@ -1,12 +1,9 @@
 /*
  * chat.stream and chat.agents in a real server, over a service that the test plays itself:
  * only so can text be cut anywhere, and a client not read at the right moment.
- *
- * In the texts below ' stands for ".
  */
-#include "check.h"
+#include "talk.h"
 
-#include "../call_world.h"
 #include "dialect/koine/koine.h"
 #include "engine/chat/chat.h"
 
@@ -117,11 +114,6 @@ static struct dialect dialect = {
 	.errors = errors,
 };
 
-struct fixture {
-	struct world world;
-	struct dialer client;
-};
-
 static void start(struct fixture *f)
 {
 	const struct server_opts opts = {.limits = default_limits, .version = "1"};
@@ -141,40 +133,10 @@ static void finish(struct fixture *f)
 	buf_done(&played.text);
 }
 
-static const char *quoted(const char *text)
+static void say_and_wait(struct fixture *f, const char *text)
 {
-	static char out[8192];
-
-	assert_true(strlen(text) < sizeof(out));
-	for (size_t i = 0; i <= strlen(text); i++)
-		out[i] = text[i] == '\'' ? '"' : text[i];
-	return out;
-}
-
-static void say(struct fixture *f, const char *text)
-{
-	const char *bytes = quoted(text);
-
-	assert_true(dialer_send_n(&f->client, &f->world, bytes, strlen(bytes)));
+	say(f, text);
 	world_settle(&f->world);
-}
-
-static void hear(struct fixture *f, const char *expected)
-{
-	const char *bytes = quoted(expected);
-	size_t n = strlen(bytes);
-
-	if (!dialer_wait(&f->client, &f->world, n) || memcmp(f->client.in.data, bytes, n) != 0)
-		fail_msg("expected %s\n     got %.*s", bytes, (int)f->client.in.len,
-			 f->client.in.data ? f->client.in.data : "");
-	buf_consume(&f->client.in, n);
-}
-
-static void hear_nothing(struct fixture *f)
-{
-	world_settle(&f->world);
-	dialer_read(&f->client);
-	assert_int_equal(f->client.in.len, 0);
 }
 
 #define CALL(method, params) "{'jsonrpc':'2.0','method':'" method "','params':" params ",'id':1}\n"
@@ -197,7 +159,7 @@ TEST(a_character_is_never_cut)
 	struct fixture f;
 
 	start(&f);
-	say(&f, ASK(R1));
+	say_and_wait(&f, ASK(R1));
 	for (size_t i = 0; i < strlen(word); i++)
 		text_comes(word + i, 1);
 	hear(&f, PIECE("0", "n") PIECE("1", "a") PIECE("2", "\xc3\xaf") PIECE("4", "v")
@@ -243,7 +205,7 @@ TEST(who_does_not_read_is_not_flooded_and_loses_nothing)
 
 	start(&f);
 	memset(piece, 'x', sizeof(piece));
-	say(&f, ASK(R1));
+	say_and_wait(&f, ASK(R1));
 	for (int i = 0; i < N; i++)
 		text_comes(piece, sizeof(piece));
 	assert_true(f.world.endpoint->n_dropped > 0);
@@ -264,7 +226,7 @@ TEST(a_turn_may_end_without_text)
 	struct fixture f;
 
 	start(&f);
-	say(&f, ASK("{'content':'hi','request_id':-7}"));
+	say_and_wait(&f, ASK("{'content':'hi','request_id':-7}"));
 	end_turn((struct chat_answer) {.outcome = AGENT_DONE});
 	hear(&f, RESULT("{'content':'','request_id':-7,'conversation':'c1','stop':'end',"
 			"'tokens':{}}"));
@@ -280,7 +242,9 @@ TEST(calls_of_tools_are_json_as_far_as_they_are)
 	struct fixture f;
 
 	start(&f);
-	say(&f, ASK("{'content':'hi','request_id':'r1','tools':[{'name':'look','description':'d',"
+	say_and_wait(
+		&f,
+		ASK("{'content':'hi','request_id':'r1','tools':[{'name':'look','description':'d',"
 		    "'parameters':{'type': 'object'}},{'name':'go'}]}"));
 	assert_int_equal(played.ask.n_tools, 2);
 	assert_true(text_is(played.ask.tools[0].name, "look"));
@@ -291,8 +255,8 @@ TEST(calls_of_tools_are_json_as_far_as_they_are)
 	hear(&f, RESULT("{'content':'','request_id':'r1','conversation':'c1','stop':'tools',"
 			"'tool_calls':[{'id':'t1','name':'look','arguments':{'at':[1,2]}},"
 			"{'id':'t2','name':'go','arguments':'{\\'to\\':'}],'tokens':{}}"));
-	say(&f, ASK("{'tool_results':[{'id':'t1','content':'a'},"
-		    "{'id':'t2','content':'b','failed':true}]}"));
+	say_and_wait(&f, ASK("{'tool_results':[{'id':'t1','content':'a'},"
+			     "{'id':'t2','content':'b','failed':true}]}"));
 	assert_int_equal(played.ask.n_results, 2);
 	assert_null(played.ask.content.data);
 	assert_true(text_is(played.ask.results[0].call_id, "t1"));
@@ -318,7 +282,7 @@ TEST(long_words_of_an_agent_come_whole)
 		   words);
 	buf_add(&want, "", 1);
 	start(&f);
-	say(&f, ASK(R1));
+	say_and_wait(&f, ASK(R1));
 	end_turn((struct chat_answer) {.result = REFUSE_INTERNAL,
 				       .outcome = AGENT_FAILED,
 				       .error_type = "ProviderError",
@@ -366,7 +330,7 @@ TEST(bad_shapes_are_refused_with_the_field)
 
 	start(&f);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		say(&f, rows[i].params);
+		say_and_wait(&f, rows[i].params);
 		hear(&f, rows[i].answer);
 	}
 	finish(&f);
@@ -383,7 +347,7 @@ TEST(too_many_tools_are_refused)
 	snprintf(call, sizeof(call),
 		 "{'jsonrpc':'2.0','method':'chat.stream','params':%s]},'id':1}\n", params);
 	start(&f);
-	say(&f, call);
+	say_and_wait(&f, call);
 	hear(&f, REFUSED("tools", "tools must have at most 128 entries"));
 	finish(&f);
 }
@@ -395,11 +359,11 @@ TEST(a_cancelled_probe_may_still_end)
 	struct fixture f;
 
 	start(&f);
-	say(&f, CALL("chat.agents", "{}"));
-	say(&f, "{'jsonrpc':'2.0','method':'rpc.cancel','params':{'id':1},'id':2}\n");
+	say_and_wait(&f, CALL("chat.agents", "{}"));
+	say_and_wait(&f, "{'jsonrpc':'2.0','method':'rpc.cancel','params':{'id':1},'id':2}\n");
 	hear(&f, "{'jsonrpc':'2.0','error':{'code':-32800,'message':'Cancelled'},'id':1}\n"
 		 "{'jsonrpc':'2.0','result':{'cancelled':true},'id':2}\n");
 	played.agents(played.agents_arg, NULL, 0);
-	hear_nothing(&f);
+	hear_nothing(&f, &f.client);
 	finish(&f);
 }

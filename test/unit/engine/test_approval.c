@@ -690,6 +690,37 @@ TEST(a_decision_may_grant_the_same)
 	assert_int_equal(other.status, APPROVAL_PENDING);
 }
 
+TEST(grant_limits_are_exact_and_a_refusal_names_the_field)
+{
+	const int64_t longest_ms = 100LL * 366 * 24 * 3600 * 1000;
+	const struct {
+		const char *field; /* "": it is granted */
+		struct approval_decision d;
+	} rows[] = {
+		{"", {.status = APPROVAL_APPROVED, .grant_ms = longest_ms}},
+		{"grant_time", {.status = APPROVAL_APPROVED, .grant_ms = longest_ms + 1}},
+		{"grant_time", {.status = APPROVAL_APPROVED, .grant_ms = -1}},
+		{"", {.status = APPROVAL_DENIED, .grant_uses = 0}},
+		{"grant_uses", {.status = APPROVAL_APPROVED, .grant_uses = -1}},
+		{"grant", {.status = APPROVAL_RESPONDED, .comment = TEXT("yes")}},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct approval_decision d = rows[i].d;
+		char tool[8];
+		struct told t;
+
+		snprintf(tool, sizeof(tool), "t%zu", i);
+		t = ask(w, tool);
+		d.id = text_of(t.id);
+		d.grants = true;
+		t = decide_as(w, &d);
+		assert_int_equal(t.result, rows[i].field[0] ? REFUSE_PARAMS : 0);
+		assert_string_equal(t.why.field, rows[i].field);
+	}
+}
+
 TEST(a_grant_holds_for_a_session_that_is_not_ours)
 {
 	struct world *w = *state;

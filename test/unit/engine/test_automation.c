@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <stdatomic.h>
+#include <math.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -780,6 +781,21 @@ TEST(conditions_are_those_of_javascript)
 		{"payload.null", "not_exists", NULL, true},
 		{"payload.l.1", "eq", "2", true},
 		{"payload.l.9", "exists", NULL, false},
+		{"payload.l.1x", "exists", NULL, false},
+		{"payload.l.", "exists", NULL, false},
+		{"payload.", "exists", NULL, false},
+		{"payload.yes", "eq", "false", false},
+		{"payload.null", "eq", "false", false},
+		{"payload.n", "lte", "5", true},
+		{"payload.n", "lt", "5", false},
+		{"payload.n", "gte", "5.1", false},
+		{"payload.none", "gte", "0", false},
+		{"payload.none", "lt", "1", false},
+		{"payload.none", "contains", "1", false},
+		{"payload.none", "matches", "\"a\"", false},
+		{"payload.o", "contains", "1", false},
+		{"payload.s", "contains", "{}", false},
+		{"payload.s", "contains", "\"\"", true},
 		{"type", "eq", "\"x\"", true},
 		{"source", "eq", "\"y\"", true},
 	};
@@ -1893,4 +1909,86 @@ TEST(expressions_of_a_project_have_a_bound_for_each_event)
 	settle(w);
 	assert_int_equal(w->n_tasks, 3);
 	arena_done(&a);
+}
+
+/* ---- limits ---- */
+
+/* A rule in which one member is beyond its limit, or what it must not be. */
+struct rule_row {
+	const char *field; /* NULL: the rule is valid */
+	struct rule rule;
+};
+
+static void check_rules(const struct rule_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct rule r = rows[i].rule;
+		struct why why = {0};
+		int e;
+
+		if (!r.id.data)
+			r.id = TEXT("r");
+		if (r.action == ACTION_TASK && !r.prompt.data)
+			r.prompt = TEXT("p");
+		e = automation_check_rule(&r, &why);
+		if (rows[i].field ? e <= 0 || strcmp(why.field, rows[i].field) != 0 : e != 0)
+			fail_msg("row %zu: %d, %s, %s", i, e, why.field, why.text);
+	}
+}
+
+TEST(rule_limits_are_exact_and_a_refusal_names_the_field)
+{
+	static char big[(1 << 20) + 1];
+	static struct text paths[17], names[65];
+	static struct event_condition conditions[33];
+	const struct text path = TEXT("/a"), nul = {"a\0b", 3}, nul_path = {"/\0b", 3};
+	const struct text relative = TEXT("a"), none = {0};
+	const struct rule_row rows[] = {
+		{NULL, {.trigger = TRIGGER_EVENT, .id = {big, 128}}},
+		{"id", {.trigger = TRIGGER_EVENT, .id = {big, 129}}},
+		{"id", {.trigger = TRIGGER_EVENT, .id = {"", 0}}},
+		{"id", {.trigger = TRIGGER_EVENT, .id = TEXT("a\x1f")}},
+		{NULL, {.trigger = TRIGGER_EVENT, .id = TEXT("a b")}},
+		{"project", {.trigger = TRIGGER_EVENT, .project = nul}},
+		{NULL, {.trigger = TRIGGER_EVENT, .conditions = conditions, .n_conditions = 32}},
+		{"conditions",
+		 {.trigger = TRIGGER_EVENT, .conditions = conditions, .n_conditions = 33}},
+		{NULL, {.trigger = TRIGGER_EVENT, .cooldown_ms = 0}},
+		{"cooldown", {.trigger = TRIGGER_EVENT, .cooldown_ms = -1}},
+		{"watch", {.trigger = TRIGGER_FILES}},
+		{"watch", {.trigger = TRIGGER_FILES, .paths = {&none, 1}}},
+		{"watch", {.trigger = TRIGGER_FILES, .paths = {&relative, 1}}},
+		{"watch", {.trigger = TRIGGER_FILES, .paths = {&nul_path, 1}}},
+		{NULL, {.trigger = TRIGGER_FILES, .paths = {paths, 16}}},
+		{"watch", {.trigger = TRIGGER_FILES, .paths = {paths, 17}}},
+		{NULL, {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .ignore = {names, 64}}},
+		{"watch", {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .ignore = {names, 65}}},
+		{NULL, {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .extensions = {names, 64}}},
+		{"watch",
+		 {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .extensions = {names, 65}}},
+		{NULL, {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .debounce_ms = 0}},
+		{"debounce", {.trigger = TRIGGER_FILES, .paths = {&path, 1}, .debounce_ms = -1}},
+		{NULL, {.trigger = TRIGGER_CRON, .cron = {"* * * * *", 9}}},
+		{"zone", {.trigger = TRIGGER_CRON, .cron = {"* * * * *", 9}, .zone = nul}},
+		{"cron", {.trigger = TRIGGER_CRON, .cron = {"* * * *\0*", 9}}},
+		{"priority", {.trigger = TRIGGER_EVENT, .priority = INFINITY}},
+		{NULL, {.trigger = TRIGGER_EVENT, .prompt = {big, 1 << 20}}},
+		{"prompt", {.trigger = TRIGGER_EVENT, .prompt = {big, (1 << 20) + 1}}},
+		{"prompt", {.trigger = TRIGGER_EVENT, .prompt = nul}},
+		{"prompt", {.trigger = TRIGGER_EVENT, .prompt = {"", 0}}},
+		{"command", {.trigger = TRIGGER_EVENT, .action = ACTION_COMMAND}},
+		{"webhook",
+		 {.trigger = TRIGGER_EVENT, .action = ACTION_WEBHOOK, .url = TEXT("ftp://x")}},
+		{"webhook",
+		 {.trigger = TRIGGER_EVENT, .action = ACTION_WEBHOOK, .url = TEXT("http://")}},
+	};
+
+	memset(big, 'a', sizeof(big));
+	for (int i = 0; i < 65; i++) {
+		names[i] = TEXT(".c");
+		paths[i < 17 ? i : 0] = TEXT("/a");
+		conditions[i < 33 ? i : 0] =
+			(struct event_condition) {.field = TEXT("type"), .operator= TEXT("exists")};
+	}
+	check_rules(rows, sizeof(rows) / sizeof(rows[0]));
 }

@@ -1235,6 +1235,61 @@ TEST(bad_asks_are_refused)
 	assert_string_equal(told.why.field, "history");
 }
 
+/* The field that an ask is refused for; "" if it is taken, or refused for another reason. */
+static const char *refused_field(struct world *w, const struct chat_ask *ask)
+{
+	static struct told told[8];
+	static unsigned n;
+	struct told *t = &told[n++ % 8];
+
+	return ask_with(w, ask, t) == REFUSE_PARAMS ? t->why.field : "";
+}
+
+TEST(ask_limits_are_exact_and_a_refusal_names_the_field)
+{
+	static struct tool_call calls[AGENT_CALLS_MAX + 1];
+	static struct chat_result results[AGENT_CALLS_MAX + 1];
+	static struct agent_tool tools[AGENT_TOOLS_MAX + 1];
+	static char ids[AGENT_CALLS_MAX + 1][4];
+	static char id[CHAT_ID_MAX + 1];
+	struct world *w = *state;
+
+	memset(id, 'x', sizeof(id));
+	for (int i = 0; i <= AGENT_CALLS_MAX; i++) {
+		snprintf(ids[i], sizeof(ids[i]), "%d", i);
+		results[i].call_id = text_of(ids[i]);
+		results[i].text = TEXT("r");
+	}
+	for (unsigned more = 0; more < 2; more++) {
+		const struct message crowded = {.role = MESSAGE_ASSISTANT,
+						.text = TEXT("a"),
+						.calls = calls,
+						.n_calls = AGENT_CALLS_MAX + more};
+		const struct chat_ask rows[] = {
+			{.request_id = {id, CHAT_ID_MAX + more}, .content = TEXT("hi")},
+			{.results = results, .n_results = AGENT_CALLS_MAX + more},
+			{.content = TEXT("hi"),
+			 .own_history = true,
+			 .history = &crowded,
+			 .n_history = 1},
+			{.content = TEXT("hi"), .tools = tools, .n_tools = AGENT_TOOLS_MAX + more},
+		};
+		static const char *const fields[] = {"request_id", "tool_results", "history",
+						     "tools"};
+
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct chat_ask in = rows[i];
+
+			in.agent = TEXT("puppet");
+			assert_string_equal(refused_field(w, &in), more ? fields[i] : "");
+		}
+	}
+	results[1].call_id = results[0].call_id;
+	assert_string_equal(
+		refused_field(w, &(struct chat_ask) {.results = results, .n_results = 2}),
+		"tool_results");
+}
+
 TEST(too_many_that_wait_are_refused)
 {
 	struct world *w = *state;

@@ -39,6 +39,9 @@ TEST(anything_else_is_ignored)
 		"Ann | - | Ann has | a boat and more",
 		"Ann | - | Ann has \x1b[31m a boat",
 		"Ann | - | Ann has \xff a boat",
+		"Ann | - | Ann has \x7f a boat",
+		"NAMES | TIME | FACT in one sentence",
+		"Ann | - | 7 byte.",
 		"| | ",
 		"|||",
 	};
@@ -67,6 +70,52 @@ TEST(answers_are_bounded)
 		facts_read((struct text) {.data = answer.data, .len = answer.len}, now_ms, facts),
 		0);
 	buf_done(&answer);
+}
+
+static const struct fact *only_fact(const char *answer)
+{
+	static struct fact facts[FACTS_MAX];
+
+	return facts_read(text_of(answer), now_ms, facts) == 1 ? &facts[0] : NULL;
+}
+
+TEST(fact_name_and_time_may_be_as_large_as_their_limits)
+{
+	char answer[600];
+
+	assert_non_null(only_fact("Ann | - | 8 bytes."));
+	snprintf(answer, sizeof(answer), "Ann | - | %0*d", FACT_BYTES_MAX, 1);
+	assert_non_null(only_fact(answer));
+	for (int more = 0; more < 2; more++) {
+		snprintf(answer, sizeof(answer), "%0*d | - | Ann has a boat",
+			 FACT_NAME_BYTES_MAX + more, 1);
+		assert_int_equal(only_fact(answer)->n_subjects, 1 - more);
+	}
+	assert_int_equal(only_fact("a | 2027-01-15T08:00:00Z | Ann has a boat")->time_ms, now_ms);
+	assert_int_equal(only_fact("a | 2027-01-15T08:00:00.001Z | Ann has a boat")->time_ms, 0);
+	assert_int_equal(only_fact("a | 1969-12-31T23:59:59Z | Ann has a boat")->time_ms, 0);
+}
+
+TEST(bullet_is_digits_or_a_sign_before_a_space)
+{
+	static const struct {
+		const char *line, *name;
+	} rows[] = {{"1) a", "a"},  {"22. a", "a"}, {"- a", "a"},     {"* a", "a"}, {"3 a", "3 a"},
+		    {"4.a", "4.a"}, {"-a", "-a"},   {"5- a", "5- a"}, {"7", "7"}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		char answer[80];
+		const struct fact *f;
+
+		snprintf(answer, sizeof(answer), "%s | - | Ann has a boat", rows[i].line);
+		f = only_fact(answer);
+		assert_non_null(f);
+		assert_int_equal(f->n_subjects, 1);
+		assert_true(text_is(f->subjects[0], rows[i].name));
+	}
+	assert_null(only_fact("12"));
+	assert_null(only_fact("12."));
+	assert_null(only_fact("-"));
 }
 
 TEST(spellings_of_one_fact_are_the_same)

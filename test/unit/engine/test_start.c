@@ -29,10 +29,9 @@
 #include "failing/nomem.h"
 #include "store/approval.h"
 #include "store/chat.h"
-#include "store/job.h"
+#include "store/rule.h"
 #include "store/session.h"
 #include "store/task.h"
-#include "store/trust.h"
 #include "wire/json.h"
 
 /* Allocations that a start can do without: tables grow later, events say less, a rule is left out. */

@@ -1,35 +1,7 @@
 /* Times that questions name, and what of those times is found. Now is Friday, 5 January 2024. */
-#include "check.h"
-
-#include <time.h>
+#include "search_fixture.h"
 
 #include "search/dates.h"
-#include "search/query.h"
-
-enum { HITS = 100 };
-
-static const int64_t NOW = 1704456000000; /* at noon */
-
-static struct search_scratch *scratch;
-static struct search_index *ix;
-static struct search_query query;
-static struct search_hit hits[HITS];
-static size_t n_hits;
-
-static int setup(void **state)
-{
-	scratch = search_scratch_new();
-	ix = search_index_new(NULL);
-	query = (struct search_query) {.now_ms = NOW};
-	return scratch && ix ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	search_index_free(ix);
-	search_scratch_free(scratch);
-	return 0;
-}
 
 FIXTURE(setup, teardown);
 
@@ -38,41 +10,6 @@ static void add_at(uint64_t key, const char *text, int64_t time_ms)
 	struct search_doc doc = {.key = key, .text = text_of(text), .time_ms = time_ms};
 
 	assert_int_equal(search_index_add(ix, scratch, &doc), 0);
-}
-
-static int64_t at(int year, int month, int day)
-{
-	struct tm tm = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = 12};
-
-	return (int64_t)timegm(&tm) * 1000;
-}
-
-/* The key found first; 0 if none. */
-static uint64_t first_without(unsigned off, const char *text)
-{
-	const struct search_index *one = ix;
-	struct search_tuning tuning = search_default_tuning;
-
-	tuning.off = off;
-	query.tuning = &tuning;
-	query.text = text_of(text);
-	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
-	query.tuning = NULL;
-	return n_hits ? hits[0].key : 0;
-}
-
-static uint64_t first(const char *text)
-{
-	return first_without(0, text);
-}
-
-static bool found(uint64_t key)
-{
-	for (size_t i = 0; i < n_hits; i++) {
-		if (hits[i].key == key)
-			return true;
-	}
-	return false;
 }
 
 static void assert_date_finds(const char *question, int64_t right, int64_t wrong)

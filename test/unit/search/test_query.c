@@ -2,41 +2,13 @@
  * Finding: each step of the ranking decides at least one test here, which fails
  * with that step left out (and says so by asking again without it).
  */
-#include "check.h"
-
-#include <time.h>
+#include "search_fixture.h"
 
 #include "base/arena.h"
 #include "search/dates.h"
-#include "search/query.h"
 #include "wire/json.h"
 
-enum { HITS = 1000 };
-
 static const int64_t DAY = 86400000;
-static const int64_t NOW = 1704456000000; /* 5 January 2024, a Friday, noon */
-
-static struct search_scratch *scratch;
-static struct search_index *ix;
-static struct search_query query;
-static struct search_hit hits[HITS];
-static size_t n_hits;
-
-static int setup(void **state)
-{
-	scratch = search_scratch_new();
-	ix = search_index_new(NULL);
-	query = (struct search_query) {.now_ms = NOW};
-	return scratch && ix ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-	search_index_free(ix);
-	search_scratch_free(scratch);
-	return 0;
-}
-
 FIXTURE(setup, teardown);
 
 static void add_doc(struct search_doc doc, const char *text)
@@ -73,48 +45,6 @@ static void add_said(uint64_t key, const char *text, uint64_t chat)
 				     .chat = chat,
 				     .time_ms = NOW - 100 * DAY + (int64_t)key * 60000},
 		text);
-}
-
-static int64_t at(int year, int month, int day)
-{
-	struct tm tm = {.tm_year = year - 1900, .tm_mon = month - 1, .tm_mday = day, .tm_hour = 12};
-
-	return (int64_t)timegm(&tm) * 1000;
-}
-
-/* The key found first; 0 if none. */
-static uint64_t first_without(unsigned off, const char *text)
-{
-	const struct search_index *one = ix;
-	struct search_tuning tuning = search_default_tuning;
-
-	tuning.off = off;
-	query.tuning = &tuning;
-	if (text)
-		query.text = text_of(text);
-	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
-	query.tuning = NULL;
-	return n_hits ? hits[0].key : 0;
-}
-
-static uint64_t first(const char *text)
-{
-	return first_without(0, text);
-}
-
-/* 0 unless it was found. */
-static float similarity_of(uint64_t key)
-{
-	for (size_t i = 0; i < n_hits; i++) {
-		if (hits[i].key == key)
-			return hits[i].similarity;
-	}
-	return 0;
-}
-
-static bool found(uint64_t key)
-{
-	return similarity_of(key) > 0;
 }
 
 /* Step 1: words. */
