@@ -637,6 +637,27 @@ TEST(what_cannot_be_started_is_refused_with_its_field)
 	assert_int_equal(write_to(w, "x", false), REFUSE_NOT_FOUND);
 }
 
+TEST(workdir_beside_the_folder_is_refused)
+{
+	struct world *w = *state;
+	char beside[80], inside[96];
+	size_t n = strlen(w->dir);
+
+	/* A name of the same length, and one that goes on after the folder's. */
+	for (int longer = 0; longer < 2; longer++) {
+		snprintf(beside, sizeof(beside), "%s%s", w->dir, longer ? "x" : "");
+		beside[n - 1] = longer ? beside[n - 1] : '_';
+		snprintf(inside, sizeof(inside), "%s/x", beside);
+		assert_int_equal(mkdir(beside, 0700), 0);
+		assert_int_equal(mkdir(inside, 0700), 0);
+		assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("true"),
+								    .workdir = text_of(inside)}),
+				 REFUSE_FORBIDDEN);
+		assert_int_equal(rmdir(inside), 0);
+		assert_int_equal(rmdir(beside), 0);
+	}
+}
+
 TEST(there_is_a_bound_to_those_that_run_and_to_those_kept)
 {
 	struct world *w = *state;

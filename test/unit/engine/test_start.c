@@ -34,8 +34,8 @@
 #include "store/task.h"
 #include "wire/json.h"
 
-/* Allocations that a start can do without: tables grow later, events say less, a rule is left out. */
-enum { SPARED = 43 };
+/* No more allocations than these can fail in a start that succeeds: tables grow later, events say less. */
+enum { SPARED = 60 };
 
 struct place {
 	struct fixture *f;
