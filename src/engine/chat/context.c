@@ -160,8 +160,12 @@ static int shorten_results(struct arena *a, struct message *messages, unsigned n
 static int send_messages(struct errand *e, struct message *messages, unsigned n)
 {
 	struct arena *a = &e->context.arena;
-	int r = shorten_results(a, messages, n, e->context.excess) ?: pair_calls(a, &messages, &n);
+	int r;
 
+	/* Agents rely on a message. The conversation was purged meanwhile. */
+	if (n == 0)
+		return -ENOENT;
+	r = shorten_results(a, messages, n, e->context.excess) ?: pair_calls(a, &messages, &n);
 	e->context.ask.messages = messages;
 	e->context.ask.n_messages = n;
 	return r;
