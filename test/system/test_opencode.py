@@ -537,8 +537,8 @@ def test_check_says_what_is_wrong():
     url = "url=http://127.0.0.1:4096"
     refused("requires kind", url)
     refused("requires url", "kind=opencode")
-    refused("must be on loopback", "kind=opencode", "url=http://example.org:4096")
-    refused("must be on loopback", "kind=opencode", "url=http://127.0.0.1.example.org")
+    refused("requires a loopback address", "kind=opencode", "url=http://example.org:4096")
+    refused("requires a loopback address", "kind=opencode", "url=http://127.0.0.1.example.org")
     refused("without a password", "kind=opencode", "url=http://a:b@127.0.0.1:4096")
     refused("only one of", "kind=opencode", url, "password_env=A", "password_file=/b")
     refused("must not contain a colon", "kind=opencode", url, "username=a:b")

@@ -125,7 +125,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
 	 .min = 1, .param = "retry_delay"}, \
 	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, .param = "stash"}, \
-	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, pass your own value (repeatable)", \
+	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, copy it from your environment (repeatable)", \
 	 option_list, AT(env)}, \
 	{"--wait", "-w", NULL, "wait until the task ends, and exit with its exit code", option_flag, AT(wait)}, \
 	{"--follow", "-f", NULL, "print the output of the task, then exit as with --wait", option_flag, AT(follow)}

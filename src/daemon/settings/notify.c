@@ -76,7 +76,7 @@ static const struct setting rows[] = {
 	 "command for /bin/sh, with the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "URL of the page to include in messages; empty means page.behind if the page is on"},
+	 "page URL to include in messages; if empty and the page is on, koined uses page.behind"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet),
 	 "quiet hours, such as 22:00-07:00, in which koined sends no messages"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone),

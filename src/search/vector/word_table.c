@@ -162,11 +162,11 @@ static int check_vectors(const struct word_table *t, struct why *why)
 		float scale = float_at(t->scales + 4 * i);
 
 		if (!(scale > 0 && scale <= 1.0f / 127))
-			return refuse_table(why, "a scale is out of range");
+			return refuse_table(why, "the scale of a vector is out of range");
 	}
 	for (size_t i = 0; i < t->n * t->dim; i++)
 		n_bad += t->rows[i] == INT8_MIN;
-	return n_bad > 0 ? refuse_table(why, "a value is out of range") : 0;
+	return n_bad > 0 ? refuse_table(why, "a value of a vector is out of range") : 0;
 }
 
 int word_table_read(struct text file, struct word_table **ret_table, struct why *why)
