@@ -156,8 +156,8 @@ def test_who_may_connect_can_be_said_in_every_way():
 
 def test_what_cannot_be_allowed_is_refused_in_words():
     for pair, words in (
-            ("listen.ash.allow_uids=ann-who-is-not-there", "listen.ash.allow_uids = ann-who-is-not-there"),
-            ("listen.ash.allow_uids=-1", "listen.ash.allow_uids = -1"),
+            ("listen.ash.allow_uids=ann-who-is-not-there", "invalid listen.ash.allow_uids 'ann-who-is-not-there'"),
+            ("listen.ash.allow_uids=-1", "invalid listen.ash.allow_uids '-1'"),
             ("listen.ash.mode=0666", "unknown setting 'mode' in [listen ash]"),
             ("listen.nothing.allow_uids=7", "unknown dialect 'nothing'")):
         with Folder() as folder:

@@ -131,8 +131,10 @@ static int memory_find_server(struct cli *cli)
 
 static void add_or_null(struct koine_json *j, const char *key, const char *text)
 {
-	params_add(j, key, text);
-	params_add_raw(j, key, text ? (struct text) {0} : TEXT("null"));
+	if (text)
+		params_add(j, key, text);
+	else
+		params_add_raw(j, key, TEXT("null"));
 }
 
 void memory_scope(const struct cli *cli, struct koine_json *params)

@@ -252,6 +252,7 @@ static bool is_bound_anew(const struct decide *d, const struct pending *p, int r
 static void settle(struct decide *d, int result, struct pending *p, const struct approval *row)
 {
 	struct approval approval;
+	const struct why no_reason = {0};
 	struct arena arena;
 	struct list waiters;
 
@@ -264,7 +265,7 @@ static void settle(struct decide *d, int result, struct pending *p, const struct
 	if (d->fn)
 		d->fn(d->arg, result, row ? &approval : NULL, &d->why);
 	waiters_tell(&waiters, row ? 0 : result, row ? &approval : NULL,
-		     row ? &(struct why) {0} : &d->why);
+		     row ? &no_reason : &d->why);
 	arena_done(&arena);
 }
 

@@ -11,7 +11,7 @@ static struct message *find(const struct way *w, const char *key, const char *re
 	list_for_each (at, following, &w->messages) {
 		struct message *m = list_entry(at, struct message, link);
 
-		if (!m->gone && (m == about || (key && strcmp(m->key, key) == 0) ||
+		if (!m->gone && ((about && m == about) || (key && strcmp(m->key, key) == 0) ||
 				 (ref && m->ref[0] && strcmp(m->ref, ref) == 0)))
 			return m;
 	}

@@ -172,7 +172,7 @@ static int offer_decisions(struct message *m, struct notice *notice, struct offe
 static int send_message(struct message *m)
 {
 	struct way *w = m->way;
-	struct offer offer;
+	struct offer offer = {0};
 	char link[WAY_LINK_MAX];
 	struct notice notice = {
 		.title = m->title,

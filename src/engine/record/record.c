@@ -652,6 +652,7 @@ static void on_node(void *records, enum node_event event)
 						       [NODE_JOINED] = ops->joined,
 						       [NODE_OTHERS] = ops->others};
 
+	/* cppcheck-suppress uninitvar ; cppcheck does not read designated elements */
 	if (fns[event])
 		fns[event](rs->opts.arg);
 	if (event != NODE_FENCED)

@@ -126,7 +126,11 @@ static inline struct query_value query_value_if(struct query_value v)
 /* For several queries, of which only some have this parameter. */
 #define BIND_IF(name, ...) query_value_if(BIND(name, __VA_ARGS__))
 
+#ifdef __cppcheck__ /* cannot parse __VA_OPT__ */
+#define QUERY_VALUES(...) ((const struct query_value[]) {{NULL}})
+#else
 #define QUERY_VALUES(...) ((const struct query_value[]) {__VA_ARGS__ __VA_OPT__(, ) {NULL}})
+#endif
 
 /*
  * Never NULL: a query that could not be opened carries the fault, which its steps return. Texts and
