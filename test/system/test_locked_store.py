@@ -113,10 +113,10 @@ def test_a_list_puts_first_what_runs_though_that_is_not_stored_yet():
         second, third = add(k, ":"), add(k, ":")
         with locked(d):
             w.touch("go")
-            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
-            # The second starts on a later pass of the loop.
+            # The second starts on a later pass of the loop, and is queued again when its claim could not be stored.
             wait_until(lambda: [(t["id"], t["state"]) for t in k.call("task.find", {"open_first": True})["tasks"]] ==
                        [(second, "running"), (third, "queued"), (first, "completed")], "the list")
+            wait_until(lambda: NOT_KEPT.encode() in d.log(), "the write to fail")
         until(k, third, "completed")
 
 
