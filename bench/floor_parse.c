@@ -13,12 +13,12 @@ static int parse(struct text body)
 {
 	static struct arena arena;
 	struct value *value;
-	struct why why;
+	struct error error;
 	int r;
 
 	if (arena.max == 0)
 		arena_init(&arena, ARENA_MAX);
-	r = json_read(&arena, body.data, body.len, &json_default_limits, &value, &why);
+	r = json_read(&arena, body.data, body.len, &json_default_limits, &value, &error);
 	arena_reset(&arena);
 	return r;
 }

@@ -74,14 +74,14 @@ static void open_store(struct bench *b, const char *url, const char *what)
 {
 	char *name = b->name;
 	const struct store_opts opts = {.n_readers = 1, .host = name};
-	struct why why = {0};
+	struct error error = {0};
 	bool joined;
 
 	snprintf(name, sizeof(b->name), "%s-%d", what, (int)getpid());
 	arena_init(&b->arena, ARENA_MAX);
-	if (store_open(url, &opts, &b->store, &why) != 0 ||
-	    store_open_feed(b->store, ANSWER_MS, &why) != 0) {
-		fprintf(stderr, "jobs: %s\n", why.text);
+	if (store_open(url, &opts, &b->store, &error) != 0 ||
+	    store_open_feed(b->store, ANSWER_MS, &error) != 0) {
+		fprintf(stderr, "jobs: %s\n", error.text);
 		exit(1);
 	}
 	b->us = (struct host) {.name = text_of(name),

@@ -93,9 +93,9 @@ enum { N_STEPS = sizeof(STEPS) / sizeof(STEPS[0]) };
 
 /* ---- the sets ---- */
 
-static void die(const char *what, const char *why)
+static void die(const char *what, const char *error)
 {
-	fprintf(stderr, "%s: %s\n", what, why);
+	fprintf(stderr, "%s: %s\n", what, error);
 	exit(1);
 }
 
@@ -103,7 +103,7 @@ static struct value *read_json(struct arena *arena, const char *folder, const ch
 {
 	char *text = arena_alloc(arena, FILE_BYTES);
 	struct value *v = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	char path[4096];
 	FILE *file;
 	size_t len;
@@ -118,9 +118,9 @@ static struct value *read_json(struct arena *arena, const char *folder, const ch
 	if (!feof(file))
 		die(path, "too long");
 	fclose(file);
-	if (json_read(arena, text, len, &json_default_limits, &v, &why) != 0 ||
+	if (json_read(arena, text, len, &json_default_limits, &v, &error) != 0 ||
 	    v->kind != VALUE_ARRAY)
-		die(path, why.text);
+		die(path, error.text);
 	return v;
 }
 

@@ -302,13 +302,13 @@ static void measure(size_t n)
 static void read_table(const char *path)
 {
 	static struct buf bytes;
-	struct why why = {.text = "cannot be read"};
+	struct error error = {.text = "cannot be read"};
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 
 	buf_init(&bytes, WORD_TABLE_BYTES_MAX);
 	if (fd < 0 || file_read_all(fd, &bytes) != 0 ||
-	    word_table_read((struct text) {bytes.data, bytes.len}, &table, &why) != 0) {
-		fprintf(stderr, "%s: %s\n", path, why.text);
+	    word_table_read((struct text) {bytes.data, bytes.len}, &table, &error) != 0) {
+		fprintf(stderr, "%s: %s\n", path, error.text);
 		exit(1);
 	}
 }

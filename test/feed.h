@@ -94,8 +94,8 @@ static inline void feed_note(struct feed *f, enum frame_kind kind, const struct 
 		buf_add_str(&f->out, ">\n");
 	}
 	if (kind == FRAME_REFUSED)
-		buf_printf(&f->out, "! %s %d %s\n", feed_code_name(frame->why.code), frame->status,
-			   frame->why.text);
+		buf_printf(&f->out, "! %s %d %s\n", feed_code_name(frame->error.code),
+			   frame->status, frame->error.text);
 }
 
 /* Drops n bytes from the front, into another block. */
@@ -119,8 +119,8 @@ static inline void feed_check_still_refused(struct feed *f, const struct frame *
 
 	FEED_CHECK(f->framing->next(f->state, NULL, 0, true, &used, &again) == FRAME_REFUSED);
 	FEED_CHECK(used == 0);
-	FEED_CHECK(again.status == first->status && again.why.code == first->why.code);
-	FEED_CHECK(strcmp(again.why.text, first->why.text) == 0);
+	FEED_CHECK(again.status == first->status && again.error.code == first->error.code);
+	FEED_CHECK(strcmp(again.error.text, first->error.text) == 0);
 	FEED_CHECK(!f->framing->in_message(f->state));
 }
 

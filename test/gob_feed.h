@@ -87,10 +87,10 @@ static inline void gob_feed_note(struct gob_feed *f, const struct gob_type *type
 		f->each(f, type, v);
 }
 
-static inline void gob_feed_refusal(struct gob_feed *f, const char *what, const struct why *why)
+static inline void gob_feed_refusal(struct gob_feed *f, const char *what, const struct error *error)
 {
-	GOB_CHECK(why->code > 0 && why->code < N_REFUSALS && why->text[0]);
-	buf_printf(&f->out, "%s %d %s\n", what, (int)why->code, why->text);
+	GOB_CHECK(error->code > 0 && error->code < N_REFUSALS && error->text[0]);
+	buf_printf(&f->out, "%s %d %s\n", what, (int)error->code, error->text);
 }
 
 static inline bool gob_feed_value(struct gob_feed *f, bool eof, size_t *ret_used)
@@ -106,12 +106,12 @@ static inline bool gob_feed_value(struct gob_feed *f, bool eof, size_t *ret_used
 		break;
 	case GOB_REFUSED:
 		GOB_CHECK(*ret_used > 0 && !gob_in_message(&f->gob));
-		gob_feed_refusal(f, "refused", &value.why);
+		gob_feed_refusal(f, "refused", &value.error);
 		break;
 	case GOB_BROKEN:
 		GOB_CHECK(!gob_in_message(&f->gob));
 		f->stopped = true;
-		gob_feed_refusal(f, "broken", &value.why);
+		gob_feed_refusal(f, "broken", &value.error);
 		return false;
 	}
 	arena_reset(&f->arena);
@@ -132,12 +132,12 @@ static inline bool gob_feed_message(struct gob_feed *f, bool eof, size_t *ret_us
 		if (m.body)
 			gob_feed_note(f, m.body_type, m.body);
 		else
-			gob_feed_refusal(f, "refused", m.why);
+			gob_feed_refusal(f, "refused", m.body_error);
 		break;
 	case NETRPC_REFUSED:
 		GOB_CHECK(!netrpc_in_message(&f->rpc));
 		f->stopped = true;
-		gob_feed_refusal(f, "broken", m.why);
+		gob_feed_refusal(f, "broken", m.body_error);
 		return false;
 	}
 	arena_reset(&f->arena);

@@ -60,7 +60,7 @@ static inline struct done world_say(struct call *c)
 
 static inline struct done world_conflict(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_CONFLICT, "it is with somebody else"));
+	return call_fail(c, refuse(&c->error, REFUSE_CONFLICT, "it is with somebody else"));
 }
 
 static inline struct done world_fail(struct call *c)
@@ -90,7 +90,7 @@ static inline void world_slow_cancelled(struct call *c, void *arg)
 {
 	n_cancelled++;
 	slow_call = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static inline struct done world_slow(struct call *c)

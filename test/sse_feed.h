@@ -46,16 +46,16 @@ static inline int sse_feed_note(void *arg, const struct sse_event *e)
 static inline void sse_feed_push(struct sse_feed *f, const char *data, size_t n)
 {
 	char *copy = malloc(n ? n : 1);
-	struct why why;
+	struct error error;
 
 	if (!copy)
 		abort();
 	if (n > 0)
 		memcpy(copy, data, n);
-	if (!f->refused && sse_push(&f->sse, copy, n, sse_feed_note, &f->out, &why) != 0) {
+	if (!f->refused && sse_push(&f->sse, copy, n, sse_feed_note, &f->out, &error) != 0) {
 		f->refused = true;
 		buf_add_str(&f->out, "! ");
-		buf_add_str(&f->out, why.text);
+		buf_add_str(&f->out, error.text);
 	}
 	memset(copy, '#', n);
 	free(copy);

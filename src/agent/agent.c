@@ -21,10 +21,10 @@ static struct absent *absent_of(struct agent *a)
 }
 
 static int absent_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-			struct agent_turn **ret_turn, struct why *why)
+			struct agent_turn **ret_turn, struct error *error)
 {
 	(void)ask, (void)sink, (void)ret_turn;
-	return refuse(why, REFUSE_UNAVAILABLE, "agent '%s' is not available: %s", a->name,
+	return refuse(error, REFUSE_UNAVAILABLE, "agent '%s' is not available: %s", a->name,
 		      absent_of(a)->reason);
 }
 

@@ -14,7 +14,7 @@
 #include "base/arena.h"
 #include "base/list.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "model/chat.h"
 
@@ -142,12 +142,13 @@ struct agent_ops {
  * NULL for agents without programs, which no bounds concern. Refuses bounds that this agent
  * cannot keep, naming a field of "create_agent" (REFUSE_PARAMS).
  */
-	int (*check_bounds)(const struct agent *a, const struct agent_bounds *b, struct why *why);
+	int (*check_bounds)(const struct agent *a, const struct agent_bounds *b,
+			    struct error *error);
 
 	/* Refuses what is wrong with the agent (no such program, no key) as far as it is known
 	 * at once; the rest comes by on_end. The sink is copied. */
 	int (*start)(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-		     struct agent_turn **ret_turn, struct why *why);
+		     struct agent_turn **ret_turn, struct error *error);
 
 	/* on_end comes soon, not from within, with AGENT_CANCELLED; no more text comes. A second
 	 * call does nothing. */

@@ -37,19 +37,20 @@ struct embeddings_ask {
 
 /* ---- life ---- */
 
-int embeddings_check_url(const char *url, struct why *why)
+int embeddings_check_url(const char *url, struct error *error)
 {
 	struct endpoint scratch;
 
-	return endpoint_parse(url, "embedding", USUAL, &scratch, why);
+	return endpoint_parse(url, "embedding", USUAL, &scratch, error);
 }
 
-static int take_key(struct embeddings *e, const char *key, struct why *why)
+static int take_key(struct embeddings *e, const char *key, struct error *error)
 {
 	if (!key || !key[0])
 		return 0;
 	if (!endpoint_key_fits(key))
-		return refuse(why, REFUSE_PARAMS, "the embedding key must be ASCII without spaces");
+		return refuse(error, REFUSE_PARAMS,
+			      "the embedding key must be ASCII without spaces");
 	if (asprintf(&e->authorization, "Authorization: Bearer %s", key) < 0) {
 		e->authorization = NULL;
 		return -ENOMEM;
@@ -60,7 +61,7 @@ static int take_key(struct embeddings *e, const char *key, struct why *why)
 CLEANUP_POINTER(embeddings, embeddings_free)
 
 int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
-		   struct embeddings **ret_embeddings, struct why *why)
+		   struct embeddings **ret_embeddings, struct error *error)
 {
 	const struct http_client_opts http = {.connections = CONNECTIONS};
 	CLEANUP(embeddings_freep) struct embeddings *e = calloc(1, sizeof(*e));
@@ -69,9 +70,9 @@ int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
 	if (!e)
 		return -ENOMEM;
 	list_init(&e->asks);
-	r = endpoint_parse(opts->url, "embedding", USUAL, &e->at, why);
+	r = endpoint_parse(opts->url, "embedding", USUAL, &e->at, error);
 	if (r == 0)
-		r = take_key(e, opts->key, why);
+		r = take_key(e, opts->key, error);
 	if (r == 0) {
 		e->model = strdup(opts->model);
 		r = e->model ? http_client_new(l, &http, &e->http) : -ENOMEM;
@@ -203,9 +204,9 @@ void embeddings_cancel(struct embeddings_ask *a)
 
 /* ---- reading ---- */
 
-static int garbage(struct why *why, const char *what)
+static int garbage(struct error *error, const char *what)
 {
-	return refuse(why, REFUSE_PARSE, "the response is not a list of vectors: %s", what);
+	return refuse(error, REFUSE_PARSE, "the response is not a list of vectors: %s", what);
 }
 
 /* Where the entry belongs: by its index, or by its position. */
@@ -258,7 +259,7 @@ static const char *read_entries(const struct value *data, bool *seen,
 }
 
 int embeddings_read(struct arena *a, struct text body, unsigned n,
-		    struct embeddings_vectors *ret_vectors, struct why *why)
+		    struct embeddings_vectors *ret_vectors, struct error *error)
 {
 	const struct json_limits limits = {.depth = 16, .values = JSON_VALUES_DEFAULT};
 	struct embeddings_vectors out = {.n = n};
@@ -267,17 +268,18 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	const char *wrong;
 	struct value *tree;
 	bool *seen;
-	int r = json_read(a, body.data, body.len, &limits, &tree, why);
+	int r = json_read(a, body.data, body.len, &limits, &tree, error);
 
 	if (r != 0)
-		return r > 0 ? garbage(why, "the response is too large, or is not valid JSON") : r;
+		return r > 0 ? garbage(error, "the response is too large, or is not valid JSON")
+			     : r;
 	data = value_find(tree, "data");
 	if (!data || data->kind != VALUE_ARRAY || data->len != n)
-		return garbage(why, "data must contain one vector for each text");
+		return garbage(error, "data must contain one vector for each text");
 	first = value_find(data->first, "embedding");
 	if (!first || first->kind != VALUE_ARRAY || first->len == 0 ||
 	    first->len > EMBEDDINGS_DIM_MAX)
-		return garbage(why, "the first vector is empty or too long");
+		return garbage(error, "the first vector is empty or too long");
 	out.dim = first->len;
 	out.model = value_text(value_find(tree, "model"));
 	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));
@@ -286,7 +288,7 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 		return -ENOMEM;
 	wrong = read_entries(data, seen, &out);
 	if (wrong)
-		return garbage(why, wrong);
+		return garbage(error, wrong);
 	*ret_vectors = out;
 	return 0;
 }

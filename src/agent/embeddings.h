@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 enum { EMBEDDINGS_BATCH_MAX = 64, EMBEDDINGS_DIM_MAX = 8192 };
@@ -30,10 +30,10 @@ struct embeddings_opts {
  * Refuses a URL that we do not support. Without a path it means /v1/embeddings there; one that
  * ends in /v1 is completed; any other path is used as it is.
  */
-int embeddings_check_url(const char *url, struct why *why);
+int embeddings_check_url(const char *url, struct error *error);
 
 int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
-		   struct embeddings **ret_embeddings, struct why *why);
+		   struct embeddings **ret_embeddings, struct error *error);
 
 /* Cancels what is open. Accepts NULL. */
 void embeddings_free(struct embeddings *e);
@@ -76,4 +76,4 @@ struct embeddings_vectors {
  * each, all of one length.
  */
 int embeddings_read(struct arena *a, struct text body, unsigned n,
-		    struct embeddings_vectors *ret_vectors, struct why *why);
+		    struct embeddings_vectors *ret_vectors, struct error *error);

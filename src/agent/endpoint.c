@@ -19,25 +19,25 @@ static bool ends_with(const char *s, const char *end)
 	return n >= m && strcmp(s + n - m, end) == 0;
 }
 
-static int no_url(const char *what, struct why *why)
+static int no_url(const char *what, struct error *error)
 {
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "invalid %s URL: expected http://HOST[:PORT][/PATH], https://… or unix:PATH",
 		      what);
 }
 
 static int parse_unix(const char *path, const char *what, const char *usual, struct endpoint *ret,
-		      struct why *why)
+		      struct error *error)
 {
 	if (path[0] != '/' || strlen(path) >= ENDPOINT_SOCKET_MAX)
-		return no_url(what, why);
+		return no_url(what, error);
 	snprintf(ret->socket, sizeof(ret->socket), "%s", path);
 	snprintf(ret->url, sizeof(ret->url), "http://localhost/v1%s", usual);
 	return 0;
 }
 
 int endpoint_parse(const char *url, const char *what, const char *usual,
-		   struct endpoint *ret_endpoint, struct why *why)
+		   struct endpoint *ret_endpoint, struct error *error)
 {
 	const char *host = starts_with(url, "http://")    ? url + 7
 			   : starts_with(url, "https://") ? url + 8
@@ -47,10 +47,10 @@ int endpoint_parse(const char *url, const char *what, const char *usual,
 	const char *version;
 
 	if (starts_with(url, "unix:"))
-		return parse_unix(url + 5, what, usual, ret_endpoint, why);
+		return parse_unix(url + 5, what, usual, ret_endpoint, error);
 	if (!host || host[0] == '\0' || host[0] == '/' || strpbrk(url, " \t\r\n\"<>#?@") ||
 	    len + PATH_ROOM > ENDPOINT_URL_MAX)
-		return no_url(what, why);
+		return no_url(what, error);
 	path = strchr(host, '/');
 	if (!path)
 		version = "/v1";

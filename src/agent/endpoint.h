@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 enum { ENDPOINT_URL_MAX = 600, ENDPOINT_SOCKET_MAX = 108 };
 
@@ -21,7 +21,7 @@ struct endpoint {
  * what the URL is for ("embedding").
  */
 int endpoint_parse(const char *url, const char *what, const char *usual,
-		   struct endpoint *ret_endpoint, struct why *why);
+		   struct endpoint *ret_endpoint, struct error *error);
 
 /* Another usual path of the same server. An unusual path stays as it is. */
 void endpoint_beside(const struct endpoint *e, const char *usual, const char *other,

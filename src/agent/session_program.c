@@ -47,34 +47,35 @@ static void lay_out(struct argv *a, const void *arg)
 
 /* ---- what no argument can be ---- */
 
-static int check_nul(const char *field, struct text t, struct why *why)
+static int check_nul(const char *field, struct text t, struct error *error)
 {
 	if (t.len > 0 && memchr(t.data, '\0', t.len))
-		return refuse_field(why, field, "%s has a NUL byte", field);
+		return refuse_field(error, field, "%s has a NUL byte", field);
 	return 0;
 }
 
-static int check_len(const char *field, size_t len, struct why *why)
+static int check_len(const char *field, size_t len, struct error *error)
 {
 	if (len < COMMAND_WORD_MAX)
 		return 0;
-	return refuse_field(why, field, "%s of %zu bytes is too long for an argument (at most %d)",
-			    field, len, COMMAND_WORD_MAX - 1);
+	return refuse_field(error, field,
+			    "%s of %zu bytes is too long for an argument (at most %d)", field, len,
+			    COMMAND_WORD_MAX - 1);
 }
 
-static int check_list(const char *field, const struct text *list, unsigned n, struct why *why)
+static int check_list(const char *field, const struct text *list, unsigned n, struct error *error)
 {
 	size_t len = 0;
 	int r = 0;
 
 	for (unsigned i = 0; i < n && r == 0; i++) {
 		len += list[i].len + (i > 0);
-		r = check_nul(field, list[i], why) ?: check_len(field, len, why);
+		r = check_nul(field, list[i], error) ?: check_len(field, len, error);
 	}
 	return r;
 }
 
-static int check(const struct session_program_opts *o, struct why *why)
+static int check(const struct session_program_opts *o, struct error *error)
 {
 	const struct {
 		const char *field;
@@ -87,25 +88,25 @@ static int check(const struct session_program_opts *o, struct why *why)
 		{"system_prompt", o->system_prompt},
 		{"append_system_prompt", o->append_system_prompt},
 	};
-	int r = check_nul("query", o->query, why);
+	int r = check_nul("query", o->query, error);
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
-		r = check_list(texts[i].field, &texts[i].text, 1, why);
+		r = check_list(texts[i].field, &texts[i].text, 1, error);
 	return r ?:
-		check_list("allowed_tools", o->allowed, o->n_allowed, why) ?:
-		check_list("disallowed_tools", o->disallowed, o->n_disallowed, why) ?:
-		check_list("additional_directories", o->folders, o->n_folders, why);
+		check_list("allowed_tools", o->allowed, o->n_allowed, error) ?:
+		check_list("disallowed_tools", o->disallowed, o->n_disallowed, error) ?:
+		check_list("additional_directories", o->folders, o->n_folders, error);
 }
 
 /* ---- all of it ---- */
 
 int session_program_make(const struct session_program_opts *o, struct session_program *ret,
-			 struct why *why)
+			 struct error *error)
 {
 	CLEANUP(freep) char **words = NULL;
 	struct layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
 	char **argv;
-	int r = check(o, why) ?: command_split(o->program, &words, NULL, why);
+	int r = check(o, error) ?: command_split(o->program, &words, NULL, error);
 
 	if (r != 0)
 		return r;

@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 /* Empty values are left out, except the query. */
 struct session_program_opts {
@@ -47,7 +47,7 @@ struct session_program {
  * argument can be, and a program without words.
  */
 int session_program_make(const struct session_program_opts *o, struct session_program *ret,
-			 struct why *why);
+			 struct error *error);
 
 /* Whether its program can be found: in PATH now, or by path. */
 bool session_program_is_there(const char *program);

@@ -8,7 +8,7 @@
 #include "agent/command/inner.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "base/why.h"
+#include "base/error.h"
 
 enum { JOINED_MAX = 2 * TRANSCRIPT_LINE_MAX }; /* notes are longer than what they stand for */
 

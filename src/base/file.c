@@ -112,7 +112,8 @@ int file_read_all(int fd, struct buf *out)
 	return out->err == -EMSGSIZE ? -EFBIG : out->err;
 }
 
-int file_read_secret(const char *file, const char *what, char *out, size_t size, struct why *why)
+int file_read_secret(const char *file, const char *what, char *out, size_t size,
+		     struct error *error)
 {
 	/* O_NONBLOCK: opening a FIFO must not block us. */
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -120,17 +121,17 @@ int file_read_secret(const char *file, const char *what, char *out, size_t size,
 	ssize_t n;
 
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read the %s file %s: %s", what, file,
+		return refuse(error, REFUSE_NOT_FOUND, "cannot read the %s file %s: %s", what, file,
 			      strerror(errno));
 	if (!S_ISREG(st.st_mode) || (st.st_mode & 077) ||
 	    (st.st_uid != geteuid() && st.st_uid != 0))
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "the %s file %s must belong to this user and have mode 0600", what,
 			      file);
 	n = read(fd, out, size - 1);
 	if (n < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read the %s file %s: %s", what, file,
-			      strerror(errno));
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot read the %s file %s: %s", what,
+			      file, strerror(errno));
 	out[n] = '\0';
 	out[strcspn(out, " \t\r\n")] = '\0';
 	return 0;

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 struct buf;
 
@@ -36,4 +36,5 @@ int file_make_parents(char *path, mode_t mode);
  * The first word of a file, which must be a regular one, owned by us or root, and inaccessible
  * to all others. `what` says what the file is for. It blocks no longer than a disk access.
  */
-int file_read_secret(const char *file, const char *what, char *out, size_t size, struct why *why);
+int file_read_secret(const char *file, const char *what, char *out, size_t size,
+		     struct error *error);

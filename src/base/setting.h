@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct why;
+struct error;
 
 enum { PATH_LEN = 512, VARIABLES_MAX = 1024 };
 
@@ -35,8 +35,8 @@ struct setting {
 	uint64_t min;
 	uint64_t max;
 	const char *doc;
-	const char *const *words;                         /* SET_WORD: NULL-terminated */
-	int (*check)(const char *value, struct why *why); /* SET_URL */
+	const char *const *words;                             /* SET_WORD: NULL-terminated */
+	int (*check)(const char *value, struct error *error); /* SET_URL */
 	unsigned kinds; /* as bits, the kinds of the table's struct that it applies to; 0: all */
 	/* A variable that holds a secret: the value of a SET_SECRET, or what stands in for it.
 	 * As with SET_VARIABLE, programs that we start do not get it. NULL: none. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/unseen_table.h"
+#include "base/invisible_table.h"
 
 bool ranges_have(const struct range *rows, size_t n, uint32_t c)
 {
@@ -23,11 +23,11 @@ bool ranges_have(const struct range *rows, size_t n, uint32_t c)
 	return false;
 }
 
-bool char_is_unseen(uint32_t c)
+bool char_is_invisible(uint32_t c)
 {
 	if (c < 0xa0)
 		return c < 0x20 || c >= 0x7f;
-	return ranges_have(not_seen, sizeof(not_seen) / sizeof(not_seen[0]), c);
+	return ranges_have(invisible, sizeof(invisible) / sizeof(invisible[0]), c);
 }
 
 /* \udXXX, whose second digit is one of these. */

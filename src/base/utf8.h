@@ -139,7 +139,7 @@ bool ranges_have(const struct range *rows, size_t n, uint32_t c);
 
 /* Control characters (also the line's end), marks of direction, joiners, spaces that are none, and what
  * Unicode has not assigned. */
-bool char_is_unseen(uint32_t c);
+bool char_is_invisible(uint32_t c);
 
 /* Half a surrogate pair in JSON, as printed by programs that cut a text between the two halves. */
 

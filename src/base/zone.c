@@ -374,7 +374,7 @@ static int read_all(const char *path, struct buf *out)
 	return r == -EINVAL ? -ENOENT : r;
 }
 
-int zone_open(const char *name, struct zone **ret_zone, struct why *why)
+int zone_open(const char *name, struct zone **ret_zone, struct error *error)
 {
 	CLEANUP(buf_donep) struct buf bytes;
 	char path[sizeof(folder) + 1 + ZONE_NAME_MAX];
@@ -382,20 +382,20 @@ int zone_open(const char *name, struct zone **ret_zone, struct why *why)
 
 	buf_init(&bytes, ZONE_FILE_MAX);
 	if (!is_name(name))
-		return refuse_field(why, "zone", "invalid time zone '%.80s'", name);
+		return refuse_field(error, "zone", "invalid time zone '%.80s'", name);
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
 	r = read_all(path, &bytes);
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ENOENT || r == -ENOTDIR)
-		return refuse_field(why, "zone", "time zone not found: '%.80s'", name);
+		return refuse_field(error, "zone", "time zone not found: '%.80s'", name);
 	if (r != 0 && r != -EFBIG)
-		return refuse(why, REFUSE_NOT_FOUND, "time zone not found: '%s': %s", name,
+		return refuse(error, REFUSE_NOT_FOUND, "time zone not found: '%s': %s", name,
 			      strerror(-r));
 	if (r == 0)
 		r = zone_read((struct text) {.data = bytes.data, .len = bytes.len}, ret_zone);
 	if (r == -EBADMSG || r == -EFBIG)
-		return refuse_field(why, "zone", "'%s' is not a time zone file", path);
+		return refuse_field(error, "zone", "'%s' is not a time zone file", path);
 	return r;
 }
 

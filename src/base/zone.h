@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct zone;
 
@@ -15,7 +15,7 @@ enum { ZONE_NAME_MAX = 64, ZONE_FILE_MAX = 256 << 10 };
 
 /* "Europe/Berlin", from /usr/share/zoneinfo. REFUSE_NOT_FOUND, or REFUSE_PARAMS if it is not a
  * name or not a zone. */
-int zone_open(const char *name, struct zone **ret_zone, struct why *why);
+int zone_open(const char *name, struct zone **ret_zone, struct error *error);
 
 /* Reads the file's bytes. -EBADMSG if they are not well-formed, or count leap seconds. */
 int zone_read(struct text bytes, struct zone **ret_zone);

@@ -73,21 +73,21 @@ bool human_needed(struct call *c)
 }
 
 static int check(const struct server *s, const struct dialect *by, const struct peer *peer,
-		 const char *what, const char *name, struct why *why)
+		 const char *what, const char *name, struct error *error)
 {
-	char text[sizeof(why->text)];
+	char text[sizeof(error->text)];
 	int r;
 
 	/* Other users were let in to talk, not to become the user of koined. */
 	if (peer->other && !by->lets_in)
-		r = refuse(why, REFUSE_FORBIDDEN,
+		r = refuse(error, REFUSE_FORBIDDEN,
 			   "only the user that runs koined may call this method");
 	else
-		r = s->opts.check_human(s->opts.engine, by, peer, why);
+		r = s->opts.check_human(s->opts.engine, by, peer, error);
 	if (r <= 0)
 		return r;
-	snprintf(text, sizeof(text), "%s", why->text);
-	return refuse(why, REFUSE_FORBIDDEN, "agents may not %s %s: %.400s", what, name, text);
+	snprintf(text, sizeof(text), "%s", error->text);
+	return refuse(error, REFUSE_FORBIDDEN, "agents may not %s %s: %.400s", what, name, text);
 }
 
 int human_check(struct call *c)
@@ -95,7 +95,7 @@ int human_check(struct call *c)
 	const struct field *f = c->for_humans;
 
 	return check(c->server, c->endpoint->dialect, &c->peer, f ? "set" : "call",
-		     f ? f->name : c->method->name, &c->why);
+		     f ? f->name : c->method->name, &c->error);
 }
 
 bool human_needed_for(const struct server *s, struct text agent)
@@ -105,9 +105,9 @@ bool human_needed_for(const struct server *s, struct text agent)
 }
 
 int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
-		     const char *name, struct why *why)
+		     const char *name, struct error *error)
 {
-	return check(s, by, peer, "set", name, why);
+	return check(s, by, peer, "set", name, error);
 }
 
 enum { PIDS_MAX = 64 };

@@ -40,7 +40,7 @@ int human_check(struct call *c);
  * checked because it names an agent that is a program; and the check, on the writer's thread. */
 bool human_needed_for(const struct server *s, struct text agent);
 int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
-		     const char *name, struct why *why);
+		     const char *name, struct error *error);
 
 /*
  * Agents that must not write (io/process/confine) can still reach us, and must not make others

@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "call/http.h"
 #include "call/inner.h"
@@ -65,39 +65,39 @@ static void write_error(struct call *c, int64_t code, struct text message, struc
 				    data);
 }
 
-enum { MESSAGE_MAX = sizeof(((struct why *)NULL)->text) + 64 };
+enum { MESSAGE_MAX = sizeof(((struct error *)NULL)->text) + 64 };
 
 static void word_message(char message[MESSAGE_MAX], const struct error_row *row,
-			 const struct why *why, bool netrpc)
+			 const struct error *error, bool netrpc)
 {
 	/* Go's clients get the sentence alone, whatever else the socket's dialect would say. */
 	enum wording said = netrpc ? WORDS_TEXT : row->wording;
-	enum wording wording = why->text[0] ? said : WORDS_ONLY;
+	enum wording wording = error->text[0] ? said : WORDS_ONLY;
 
 	switch (wording) {
 	case WORDS_TEXT:
-		snprintf(message, MESSAGE_MAX, "%s", why->text);
+		snprintf(message, MESSAGE_MAX, "%s", error->text);
 		break;
 	case WORDS_ONLY:
 		snprintf(message, MESSAGE_MAX, "%s", row->words);
 		break;
 	case WORDS_BOTH:
-		snprintf(message, MESSAGE_MAX, "%s: %s", row->words, why->text);
+		snprintf(message, MESSAGE_MAX, "%s: %s", row->words, error->text);
 		break;
 	}
 }
 
 static void write_route_error(struct call *c, int status, struct text message,
-			      const struct why *why)
+			      const struct error *error)
 {
 	const struct http_refusal no = {
-		.status = status, .message = message, .why = why, .route = c->route};
+		.status = status, .message = message, .error = error, .route = c->route};
 
 	c->http_status = status;
 	http_write_refusal(c->dialect, &c->out, &no);
 }
 
-static void write_words(struct call *c, const struct error_row *row, const struct why *why)
+static void write_words(struct call *c, const struct error_row *row, const struct error *error)
 {
 	char message[MESSAGE_MAX];
 	char data[160];
@@ -106,16 +106,17 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 
 	if (c->deliver)
 		return;
-	word_message(message, row, why, c->netrpc);
+	word_message(message, row, error, c->netrpc);
 	if (c->route) {
-		write_route_error(c, route_status(c->dialect, why->code), text_of(message), why);
+		write_route_error(c, route_status(c->dialect, error->code), text_of(message),
+				  error);
 		return;
 	}
 	field = (struct buf) {.data = data, .cap = sizeof(data), .max = sizeof(data)};
-	if (why->field[0] && !c->dialect->plain_errors) {
+	if (error->field[0] && !c->dialect->plain_errors) {
 		j = json_writer(&field);
 		json_begin_object(&j);
-		json_member_str(&j, "field", why->field);
+		json_member_str(&j, "field", error->field);
 		json_end_object(&j);
 	}
 	write_error(
@@ -124,12 +125,12 @@ static void write_words(struct call *c, const struct error_row *row, const struc
 }
 
 /* For an unknown method the sentence is just its name, which is already there. */
-static void log_refusal(const struct call *c, const struct why *why)
+static void log_refusal(const struct call *c, const struct error *error)
 {
 	log_caused(LOG_LEVEL_INFO, "call refused", "dialect=%s method=%.*s reason=%s",
 		   c->dialect->name, TEXT_ARGS(c->request.method),
-		   why->code == REFUSE_METHOD ? c->dialect->errors[REFUSE_METHOD].words
-					      : why->text);
+		   error->code == REFUSE_METHOD ? c->dialect->errors[REFUSE_METHOD].words
+						: error->text);
 }
 
 static void explain_fault(struct call *c, int r)
@@ -138,14 +139,14 @@ static void explain_fault(struct call *c, int r)
 		   c->dialect->name, TEXT_ARGS(c->request.method), fault_words(r));
 	/* Two hosts wanted what the other one had, or something else has the store for too long. */
 	if (r == -EBUSY)
-		refuse(&c->why, REFUSE_UNAVAILABLE,
+		refuse(&c->error, REFUSE_UNAVAILABLE,
 		       "the store is busy with another change; nothing was changed, try again");
 	else if (r == -EINPROGRESS)
-		refuse(&c->why, REFUSE_UNAVAILABLE,
+		refuse(&c->error, REFUSE_UNAVAILABLE,
 		       "lost connection to the database during this change; check whether it was "
 		       "stored before you retry");
 	else
-		refuse(&c->why, REFUSE_INTERNAL, "%s", fault_words(r));
+		refuse(&c->error, REFUSE_INTERNAL, "%s", fault_words(r));
 }
 
 struct done call_fail(struct call *c, int r)
@@ -161,22 +162,22 @@ struct done call_fail(struct call *c, int r)
 	if (r < 0) {
 		explain_fault(c, r);
 	} else {
-		/* A refusal without a sentence would leave another call's in `why`. */
-		if ((int)c->why.code != r)
-			refuse(&c->why, (enum refusal)r, "%s", "");
-		log_refusal(c, &c->why);
+		/* A refusal without a sentence would leave another call's in `error`. */
+		if ((int)c->error.code != r)
+			refuse(&c->error, (enum refusal)r, "%s", "");
+		log_refusal(c, &c->error);
 	}
 	begin_failure(c);
-	row = &c->dialect->errors[c->why.code];
+	row = &c->dialect->errors[c->error.code];
 	c->http_status = row->http_status;
-	write_words(c, row, &c->why);
+	write_words(c, row, &c->error);
 	return answered(c);
 }
 
-struct done call_fail_for(struct call *c, int r, const struct why *why)
+struct done call_fail_for(struct call *c, int r, const struct error *error)
 {
-	if (r > 0 && why)
-		c->why = *why;
+	if (r > 0 && error)
+		c->error = *error;
 	return call_fail(c, r);
 }
 
@@ -205,7 +206,7 @@ struct done call_fail_with(struct call *c, int64_t code, struct text message, st
 	if (parked_wants(c))
 		return answered(c);
 	begin_failure(c);
-	c->why.code = 0;
+	c->error.code = 0;
 	if (c->deliver)
 		write_bare_error(c, code, message, data);
 	else if (c->route)
@@ -234,7 +235,7 @@ struct done call_reply(struct call *c)
 	if (parked_wants(c))
 		return answered(c);
 	if (c->out.err == -EMSGSIZE)
-		return call_fail(c, refuse(&c->why, REFUSE_TOO_LARGE,
+		return call_fail(c, refuse(&c->error, REFUSE_TOO_LARGE,
 					   "the result is larger than %zu bytes", c->out.max));
 	if (c->out.err != 0)
 		return call_fail(c, c->out.err);
@@ -255,20 +256,20 @@ struct done call_reply_object(struct call *c)
 	return call_reply(c);
 }
 
-struct done call_answer(struct call *c, int r, const struct why *why, const struct json_pair *pairs,
-			unsigned n)
+struct done call_answer(struct call *c, int r, const struct error *error,
+			const struct json_pair *pairs, unsigned n)
 {
 	if (r != 0)
-		return call_fail_for(c, r, why);
+		return call_fail_for(c, r, error);
 	json_pairs(call_object(c), pairs, n);
 	return call_reply_object(c);
 }
 
-struct json *call_object_for(struct call *c, int r, const struct why *why)
+struct json *call_object_for(struct call *c, int r, const struct error *error)
 {
 	if (r == 0)
 		return call_object(c);
-	(void)call_fail_for(c, r, why);
+	(void)call_fail_for(c, r, error);
 	return NULL;
 }
 
@@ -317,7 +318,7 @@ static void delay_cancelled(struct call *c, void *arg)
 {
 	timer_free(c->delay);
 	c->delay = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 struct done call_after(struct call *c, uint64_t ms, struct done (*then)(struct call *c))

@@ -23,7 +23,7 @@ struct call {
 	/* for handlers */
 	const void *in; /* decoded parameters: the row's struct */
 	struct arena arena;
-	struct why why; /* the sentence of a refusal */
+	struct error error; /* the sentence of a refusal */
 	struct server *server;
 	struct client *client;           /* NULL: the client has left */
 	struct peer peer;                /* who calls; stays when the client has left */
@@ -54,7 +54,7 @@ struct call {
 	struct done (*after_work)(struct call *c, int r);
 	/* Set by the dialect's `open`: sends the answer, in place of JSON-RPC's. `out` holds the
 	 * bare result then; of a failure by call_fail_with an object with its code, message and
-	 * data, of one by call_fail nothing, and c->why.code says which. The client is NULL when it
+	 * data, of one by call_fail nothing, and c->error.code says which. The client is NULL when it
 	 * has left. */
 	void (*deliver)(struct client *s, struct call *c);
 	/* Set with `deliver`: drops what the dialect holds of the answer, because the handler begins
@@ -101,7 +101,7 @@ struct json *call_object(struct call *c);
 struct done call_reply_object(struct call *c);
 
 /*
- * Answers with a refusal (r > 0, explained by c->why) or a fault (r < 0).
+ * Answers with a refusal (r > 0, explained by c->error) or a fault (r < 0).
  *
  * WORK_WAITS is no answer: a READER row that has called call_may_wait gives its thread back, and
  * its handler begins again when what it needs is there. It must not have begun its result. Nor is
@@ -109,15 +109,15 @@ struct done call_reply_object(struct call *c);
  */
 struct done call_fail(struct call *c, int r);
 
-/* The same for what a callback was told: takes over why it was refused. NULL: c->why has it. */
-struct done call_fail_for(struct call *c, int r, const struct why *why);
+/* The same for what a callback was told: takes over why it was refused. NULL: c->error has it. */
+struct done call_fail_for(struct call *c, int r, const struct error *error);
 
 /* Answers with an object of these members (PAIRS), or, if r is not 0, like call_fail_for. */
-struct done call_answer(struct call *c, int r, const struct why *why, const struct json_pair *pairs,
-			unsigned n);
+struct done call_answer(struct call *c, int r, const struct error *error,
+			const struct json_pair *pairs, unsigned n);
 
 /* For an answer that is more than that: call_object; or NULL, and the call has failed like that. */
-struct json *call_object_for(struct call *c, int r, const struct why *why);
+struct json *call_object_for(struct call *c, int r, const struct error *error);
 
 /* At an HTTP route: the status of the answer instead of 200. */
 void call_status(struct call *c, int status);

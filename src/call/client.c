@@ -84,20 +84,20 @@ static void forget_framing(struct client *s)
 static void refuse_stream(struct client *s, const struct frame *frame)
 {
 	const struct dialect *d = s->endpoint->dialect;
-	const struct error_row *row = &d->errors[frame->why.code];
+	const struct error_row *row = &d->errors[frame->error.code];
 	struct buf body;
 	struct json j;
 
 	log_caused(LOG_LEVEL_INFO, "connection refused",
 		   "connection=%llu dialect=%s framing=%s reason=%s", (unsigned long long)s->number,
-		   d->name, client_framing_name(s), frame->why.text);
+		   d->name, client_framing_name(s), frame->error.text);
 	s->closing = true;
 	if (is_http(s)) {
 		s->http_keep_alive = false;
 		s->http_head = false;
 		http_send_refusal(s, NULL,
 				  &(struct http_refusal) {.status = frame->status,
-							  .message = text_of(frame->why.text),
+							  .message = text_of(frame->error.text),
 							  .target = frame->target});
 		return;
 	}
@@ -107,7 +107,7 @@ static void refuse_stream(struct client *s, const struct frame *frame)
 		return;
 	buf_init(&body, 4096);
 	j = json_writer(&body);
-	jsonrpc_write_error(&d->rules, &j, (struct text) {0}, row->code, text_of(frame->why.text),
+	jsonrpc_write_error(&d->rules, &j, (struct text) {0}, row->code, text_of(frame->error.text),
 			    (struct text) {0});
 	answer_send_text(s, 0, body.data, body.len);
 	buf_done(&body);
@@ -246,7 +246,7 @@ static bool refuse_without_token(struct client *s)
 	if (is_http(s) || !s->endpoint->tcp || !s->endpoint->token[0])
 		return false;
 	frame_clear(&no);
-	refuse(&no.why, REFUSE_FORBIDDEN,
+	refuse(&no.error, REFUSE_FORBIDDEN,
 	       "this listener requires a token and therefore accepts only HTTP");
 	refuse_stream(s, &no);
 	return true;
@@ -690,7 +690,7 @@ bool client_cancel(struct client *s, struct text id)
 	waiting = withdraw_waiting(s, id);
 	if (!waiting)
 		return false;
-	(void)call_fail(waiting, refuse(&waiting->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(waiting, refuse(&waiting->error, REFUSE_CANCELLED, "cancelled"));
 	client_answered(s, waiting);
 	return true;
 }
@@ -736,7 +736,7 @@ void client_cut(struct client *s, const struct frame *no)
 {
 	input_disarm(s);
 	if (s->upgraded)
-		upgraded_leave(s, no->why.text);
+		upgraded_leave(s, no->error.text);
 	/* Running calls are still answered; a late answer is no reason to stay open. */
 	else if (idle(s))
 		refuse_stream(s, no);
@@ -751,7 +751,7 @@ static void time_over(struct client *s)
 	const struct limits *l = &s->server->opts.limits;
 	struct frame no = {0};
 
-	refuse(&no.why, REFUSE_TIMEOUT, "message timed out: received less than %zu bytes in %u s",
+	refuse(&no.error, REFUSE_TIMEOUT, "message timed out: received less than %zu bytes in %u s",
 	       l->progress_bytes, l->read_timeout_ms / 1000);
 	client_cut(s, &no);
 }

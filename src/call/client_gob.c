@@ -20,7 +20,7 @@ struct gob_side {
 	struct buf body;
 };
 
-/* Every gob connection has one for all its life: nothing in it may hold a struct why. */
+/* Every gob connection has one for all its life: nothing in it may hold a struct error. */
 _Static_assert(sizeof(struct gob_side) <= 1280, "an idle connection is small");
 
 /* ---- the framing ---- */
@@ -64,7 +64,7 @@ static enum frame_kind open_stream(struct gob_side *g, const char *in, size_t le
 	if (g->opened)
 		return FRAME_MESSAGE;
 	*ret = (struct frame) {0};
-	refuse(&ret->why, REFUSE_PARSE, "the received data is not a gob stream");
+	refuse(&ret->error, REFUSE_PARSE, "the received data is not a gob stream");
 	return FRAME_REFUSED;
 }
 
@@ -96,7 +96,7 @@ static enum frame_kind side_next(void *state, const char *in, size_t len, bool e
 	case NETRPC_REFUSED:
 		break;
 	}
-	*ret = (struct frame) {.why = *g->message.why};
+	*ret = (struct frame) {.error = *g->message.body_error};
 	return FRAME_REFUSED;
 }
 
@@ -157,7 +157,7 @@ static void log_in(const struct client *s, const struct gob_side *g)
 	if (m->body)
 		json_value(&j, m->body);
 	else
-		buf_add(&text, m->why->text, strlen(m->why->text));
+		buf_add(&text, m->body_error->text, strlen(m->body_error->text));
 	log_way(s, "in", g->bytes, m->method, m->seq,
 		(struct text) {.data = words, .len = text.len});
 }
@@ -244,11 +244,11 @@ static int find_row(struct call *c)
 		c->method = m;
 		return 0;
 	}
-	e = netrpc_split(c->request.method, &service, &name, &c->why);
+	e = netrpc_split(c->request.method, &service, &name, &c->error);
 	if (e != 0)
 		return e;
-	return is_service(r, service) ? netrpc_no_method(c->request.method, &c->why)
-				      : netrpc_no_service(c->request.method, &c->why);
+	return is_service(r, service) ? netrpc_no_method(c->request.method, &c->error)
+				      : netrpc_no_service(c->request.method, &c->error);
 }
 
 /* The call takes the arena that the message was read into and gives its own for the next
@@ -282,12 +282,12 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	if (!c)
 		return NULL;
 	take_message(c, g, frame->len);
-	r = find_row(c) ?: netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->why);
+	r = find_row(c) ?: netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->error);
 	/* The types belong to the connection; from here on only the tree is needed. */
 	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
 	if (c->tree && clean(&c->arena, c->tree) != 0) {
-		refuse(&c->why, REFUSE_TOO_LARGE, "the message needs more than %zu bytes of memory",
-		       c->arena.max);
+		refuse(&c->error, REFUSE_TOO_LARGE,
+		       "the message needs more than %zu bytes of memory", c->arena.max);
 		c->tree = NULL;
 	}
 	return c;
@@ -328,19 +328,19 @@ static int put_reply(struct gob_side *g, struct buf *out, struct call *c)
 
 	if (said_before(g, c, said))
 		return netrpc_answer_again(w, out, c->request.method, c->seq, buf_bytes(&g->body));
-	r = json_read(&c->arena, said.data, said.len, &json_default_limits, &v, &c->why);
+	r = json_read(&c->arena, said.data, said.len, &json_default_limits, &v, &c->error);
 	if (r != 0)
 		return r;
 	e = netrpc_answer(w, out, c->request.method, c->seq, c->method->gob_reply);
 	at = out->len;
-	r = gob_put(e, c->method->gob_reply, v, &c->why);
+	r = gob_put(e, c->method->gob_reply, v, &c->error);
 	defines = e->definitions.len > 0;
 	/* After a refusal the value is incomplete; ending it removes it. */
 	end = netrpc_end(w, out);
 	if (r != 0)
 		return r;
 	if (end == -EMSGSIZE)
-		return refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
+		return refuse(&c->error, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
 			      w->gob.max);
 	if (end == 0 && !defines)
 		keep_said(g, c, said, (struct text) {.data = out->data + at, .len = out->len - at});
@@ -359,7 +359,7 @@ static int put_error(struct netrpc_writer *w, struct buf *out, const struct call
 static int put_failure(struct gob_side *g, struct buf *out, struct call *c)
 {
 	struct text words = said_by(c);
-	int r = c->method ? 0 : netrpc_name_error(&c->arena, &c->why, c->request.method, &words);
+	int r = c->method ? 0 : netrpc_name_error(&c->arena, &c->error, c->request.method, &words);
 
 	return r == 0 ? put_error(&g->writer, out, c, words) : r;
 }
@@ -376,9 +376,9 @@ static int send_said(struct client *s, struct call *c, struct buf *out)
 	if (r > 0) {
 		log_caused(LOG_LEVEL_WARN, "could not send response",
 			   "dialect=%s method=%.*s reason=%s", c->dialect->name,
-			   TEXT_ARGS(c->request.method), c->why.text);
+			   TEXT_ARGS(c->request.method), c->error.text);
 		s->endpoint->n_errors++;
-		r = put_error(&g->writer, out, c, text_of(c->why.text));
+		r = put_error(&g->writer, out, c, text_of(c->error.text));
 	}
 	if (r != 0)
 		return r;

@@ -45,7 +45,7 @@ static bool lines_on_tcp(const struct client *s)
 
 static bool no_object(struct frame *ret_no)
 {
-	refuse(&ret_no->why, REFUSE_PARSE, "over TCP the first line must be a JSON object");
+	refuse(&ret_no->error, REFUSE_PARSE, "over TCP the first line must be a JSON object");
 	return false;
 }
 
@@ -53,7 +53,7 @@ bool client_may_open(const struct client *s, struct text first, struct frame *re
 {
 	if (is_tls(s, first)) {
 		ret_no->status = 400;
-		refuse(&ret_no->why, REFUSE_PARSE, "TLS is not supported");
+		refuse(&ret_no->error, REFUSE_PARSE, "TLS is not supported");
 		return false;
 	}
 	return !lines_on_tcp(s) || begins_object(s, first) || no_object(ret_no);

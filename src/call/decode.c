@@ -41,8 +41,8 @@ static int wrong_type(struct call *c, const struct field *f, const struct value 
 											  : "a";
 
 	if (c->dialect->explain_field)
-		return c->dialect->explain_field(f, v, &c->why);
-	return refuse_field(&c->why, f->name, "%s must be %s %s, not %s", f->name, article,
+		return c->dialect->explain_field(f, v, &c->error);
+	return refuse_field(&c->error, f->name, "%s must be %s %s, not %s", f->name, article,
 			    field_type_name(f->type), value_kind_name(v));
 }
 
@@ -61,19 +61,19 @@ static bool has_fraction(const struct value *v)
 	return false;
 }
 
-int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why)
+int field_whole(const char *name, const struct value *v, int64_t *ret, struct error *error)
 {
 	int shown = (int)(v->len < NUMBER_SHOWN ? v->len : NUMBER_SHOWN);
 
 	if (v->kind != VALUE_NUMBER)
-		return refuse_field(why, name, "%s must be an integer, not %s", name,
+		return refuse_field(error, name, "%s must be an integer, not %s", name,
 				    value_kind_name(v));
 	if (value_int(v, ret))
 		return 0;
 	if (has_fraction(v))
-		return refuse_field(why, name, "%s must be a whole number, not %.*s", name, shown,
+		return refuse_field(error, name, "%s must be a whole number, not %.*s", name, shown,
 				    v->text);
-	return refuse_field(why, name, "%s must be a 64-bit integer, not %.*s", name, shown,
+	return refuse_field(error, name, "%s must be a 64-bit integer, not %.*s", name, shown,
 			    v->text);
 }
 
@@ -110,9 +110,9 @@ static int check_range(struct call *c, const struct field *f, const int64_t *n)
 	if (strcmp(f->name, "after") == 0 || strcmp(f->name, "before") == 0)
 		quote = "'";
 	if (f->most == INT64_MAX)
-		return refuse_field(&c->why, f->name, "%s%s%s must be at least %lld, not %lld",
+		return refuse_field(&c->error, f->name, "%s%s%s must be at least %lld, not %lld",
 				    quote, f->name, quote, (long long)f->least, (long long)*n);
-	return refuse_field(&c->why, f->name, "%s%s%s must be between %lld and %lld, not %lld",
+	return refuse_field(&c->error, f->name, "%s%s%s must be between %lld and %lld, not %lld",
 			    quote, f->name, quote, (long long)f->least, (long long)f->most,
 			    (long long)*n);
 }
@@ -123,12 +123,12 @@ static int set_number(struct call *c, const struct field *f, const struct value 
 		return wrong_type(c, f, v);
 	if (f->type == FIELD_NUMBER) {
 		if (!value_double(v, slot(in, f)))
-			return refuse_field(&c->why, f->name, "%s has too many digits", f->name);
+			return refuse_field(&c->error, f->name, "%s has too many digits", f->name);
 		return 0;
 	}
 	if (c->dialect->whole_floats && make_whole(c, v) != 0)
 		return -ENOMEM;
-	return field_whole(f->name, v, slot(in, f), &c->why) ?: check_range(c, f, slot(in, f));
+	return field_whole(f->name, v, slot(in, f), &c->error) ?: check_range(c, f, slot(in, f));
 }
 
 static int check_word(struct call *c, const struct field *f, struct text given)
@@ -144,7 +144,7 @@ static int check_word(struct call *c, const struct field *f, struct text given)
 		buf_add_str(&out, *word);
 	}
 	return !f->words ? 0
-			 : refuse_field(&c->why, f->name, "%s must be %.*s, not '%.*s'", f->name,
+			 : refuse_field(&c->error, f->name, "%s must be %.*s, not '%.*s'", f->name,
 					(int)out.len, list, TEXT_ARGS(text_cut(given, 40)));
 }
 
@@ -196,8 +196,8 @@ static int match_positional(struct call *c, const struct method *m)
 
 	value_each (item, c->request.params) {
 		if (i == m->n_fields)
-			return refuse(&c->why, REFUSE_PARAMS, "more than %u positional parameters",
-				      m->n_fields);
+			return refuse(&c->error, REFUSE_PARAMS,
+				      "more than %u positional parameters", m->n_fields);
 		c->given[i++] = item;
 	}
 	return 0;
@@ -211,9 +211,9 @@ static int decode_field(struct call *c, const struct field *f, const struct valu
 	if (*given)
 		return set_given(c, f, *given, in);
 	if (f->required && c->dialect->explain_field)
-		return c->dialect->explain_field(f, NULL, &c->why);
+		return c->dialect->explain_field(f, NULL, &c->error);
 	if (f->required)
-		return refuse_field(&c->why, f->name, "%s is required", f->name);
+		return refuse_field(&c->error, f->name, "%s is required", f->name);
 	set_default(in, f);
 	return 0;
 }

@@ -62,7 +62,7 @@ struct http_route_table {
 struct http_refusal {
 	int status;
 	struct text message;            /* by the table's words; followed by a NUL */
-	const struct why *why;          /* of a call; NULL: it did not get that far */
+	const struct error *error;      /* of a call; NULL: it did not get that far */
 	const struct http_route *route; /* NULL: there is none */
 	/* The method that was asked for and does not exist; {NULL, 0}: not read. */
 	struct text target;
@@ -78,11 +78,11 @@ struct dialect {
 	bool whole_floats;              /* 5.0 and 5e0 are integers, as JSON Schema has it */
 	bool plain_errors;              /* errors never carry data */
 	/* Words a parameter that is missing (v is NULL) or of the wrong type. May be NULL. */
-	int (*explain_field)(const struct field *f, const struct value *v, struct why *why);
+	int (*explain_field)(const struct field *f, const struct value *v, struct error *error);
 	/* Instead of call_decode, where parameters are read by other rules. May be NULL. */
 	int (*decode)(struct call *c);
 	/* Instead of JSON-RPC's rules and the registry, for a protocol with envelopes of its own:
-	 * reads the whole message (c->tree; NULL: it is no JSON, as c->why says, or there is none),
+	 * reads the whole message (c->tree; NULL: it is no JSON, as c->error says, or there is none),
 	 * and sets the call's request and method, and usually `opened` and `deliver`. The message
 	 * stays until the call has answered; http, NULL unless it came to a ROUTE_RPC, does not.
 	 * May be NULL. */

@@ -60,14 +60,14 @@ struct call *dispatch_read(struct client *s, const char *data, size_t len, bool 
 	if (!c)
 		return NULL;
 	c->source = (struct text) {.data = data, .len = len};
-	r = json_read(&c->arena, data, len, &limits, &c->tree, &c->why);
+	r = json_read(&c->arena, data, len, &limits, &c->tree, &c->error);
 	if (r == 0 && keep)
 		r = pin(c);
 	if (r != 0)
 		c->tree = NULL;
 	if (r < 0)
-		refuse(&c->why, REFUSE_TOO_LARGE, "the message needs more than %zu bytes of memory",
-		       c->arena.max);
+		refuse(&c->error, REFUSE_TOO_LARGE,
+		       "the message needs more than %zu bytes of memory", c->arena.max);
 	return c;
 }
 
@@ -89,7 +89,7 @@ static int find_method(struct call *c)
 {
 	c->method = registry_find(c->client->endpoint->registry, c->request.method);
 	if (!c->method)
-		return refuse_name(&c->why, REFUSE_METHOD, "", c->request.method);
+		return refuse_name(&c->error, REFUSE_METHOD, "", c->request.method);
 	return 0;
 }
 
@@ -110,13 +110,14 @@ static int check_room(struct call *c)
 	const size_t held = held_by(c);
 
 	if (held > SMALL_CALL && s->call_bytes + held > s->opts.limits.total_call_bytes)
-		return refuse(&c->why, REFUSE_LIMIT,
+		return refuse(&c->error, REFUSE_LIMIT,
 			      "calls in flight use too much memory (limit %zu bytes)",
 			      s->opts.limits.total_call_bytes);
 	if (s->n_calls >= limit)
-		return refuse(&c->why, REFUSE_LIMIT, "too many calls in flight (limit %u)", limit);
+		return refuse(&c->error, REFUSE_LIMIT, "too many calls in flight (limit %u)",
+			      limit);
 	if (c->peer.other && s->others.calls >= limit / 2)
-		return refuse(&c->why, REFUSE_LIMIT,
+		return refuse(&c->error, REFUSE_LIMIT,
 			      "too many calls in flight from other users (limit %u)", limit / 2);
 	return 0;
 }
@@ -162,7 +163,7 @@ static int prepare(struct call *c)
 
 	if (c->dialect->open)
 		return prepare_opened(c, NULL);
-	r = jsonrpc_read(rules, c->tree, &c->request, &c->why) ?: find_method(c);
+	r = jsonrpc_read(rules, c->tree, &c->request, &c->error) ?: find_method(c);
 	if (r != 0)
 		return r;
 	if (outlives_message(c)) {
@@ -170,7 +171,7 @@ static int prepare(struct call *c)
 		if (r != 0)
 			return r;
 		/* The request's texts are in the tree, which may just have moved. */
-		jsonrpc_read(rules, c->tree, &c->request, &c->why);
+		jsonrpc_read(rules, c->tree, &c->request, &c->error);
 	}
 	return c->dialect->decode ? c->dialect->decode(c) : call_decode(c);
 }
@@ -207,7 +208,7 @@ static int handle_run(struct work *work, int lane)
 	if (lane >= 0)
 		parked_count(c);
 	if (atomic_load(&c->cancelled))
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 	else
 		(void)c->method->handle(c);
 	if (c->again)
@@ -304,7 +305,7 @@ static void check_finished(struct work *work, int r)
 
 	c->waits = false;
 	if (r == 0 && (atomic_load(&c->cancelled) || !c->client))
-		r = refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+		r = refuse(&c->error, REFUSE_CANCELLED, "cancelled");
 	if (r != 0)
 		refuse_now(c, r);
 	else
@@ -330,8 +331,8 @@ static void run(struct call *c)
 	/* Before its handler hands the arena to another thread. */
 	c->counted = held_by(c);
 	if (!confined_may(c->client, c->method->name)) {
-		refuse_now(c, refuse(&c->why, REFUSE_FORBIDDEN, "a read-only agent may not call %s",
-				     c->method->name));
+		refuse_now(c, refuse(&c->error, REFUSE_FORBIDDEN,
+				     "a read-only agent may not call %s", c->method->name));
 		return;
 	}
 	if (human_may_be_needed(c->method) && human_needed(c))
@@ -429,9 +430,10 @@ static int check_batch(struct call *c)
 
 	/* An empty array is not a batch but an invalid request. */
 	if ((c->dialect->rules.flags & JSONRPC_NO_BATCH) || c->tree->len == 0)
-		return jsonrpc_read(&c->dialect->rules, c->tree, &c->request, &c->why);
+		return jsonrpc_read(&c->dialect->rules, c->tree, &c->request, &c->error);
 	if (c->tree->len > limit)
-		return refuse(&c->why, REFUSE_TOO_LARGE, "more than %u requests in a batch", limit);
+		return refuse(&c->error, REFUSE_TOO_LARGE, "more than %u requests in a batch",
+			      limit);
 	return 0;
 }
 
@@ -441,7 +443,7 @@ void dispatch_run(struct call *c)
 
 	if (!c->tree && !c->dialect->open) {
 		c->client->endpoint->n_calls++;
-		refuse_now(c, c->why.code);
+		refuse_now(c, c->error.code);
 		return;
 	}
 	if (c->dialect->open || c->tree->kind != VALUE_ARRAY || c->netrpc) {

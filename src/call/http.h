@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/client.h"
 #include "call/dialect.h"
 #include "wire/framing.h"
@@ -32,7 +32,7 @@ struct upgrade_request {
  * Takes the connection over with client_upgrade and returns 0, or refuses; then the client
  * gets an HTTP error. The request has passed the gate: Host, Origin and token were checked.
  */
-typedef int (*upgrade_fn)(struct client *s, const struct upgrade_request *r, struct why *why);
+typedef int (*upgrade_fn)(struct client *s, const struct upgrade_request *r, struct error *error);
 
 struct upgraded_ops {
 	/* data is valid during the call only. May write and end. */
@@ -43,7 +43,7 @@ struct upgraded_ops {
 	size_t (*held)(const struct upgraded *u);
 	/* The server stops, or closes its listener, or the client is cut off: the last chance to
 	 * write. May be NULL. */
-	void (*on_end)(struct upgraded *u, const char *why);
+	void (*on_end)(struct upgraded *u, const char *reason);
 	/* The connection is gone and u->client is NULL. The last call: u may be freed. */
 	void (*on_closed)(struct upgraded *u);
 };
@@ -69,7 +69,7 @@ void upgraded_end(struct upgraded *u);
 /* For client.c. */
 void upgraded_bytes(struct client *s, struct text bytes);
 size_t upgraded_held(const struct upgraded *u);
-void upgraded_leave(struct client *s, const char *why);
+void upgraded_leave(struct client *s, const char *reason);
 void upgraded_gone(struct upgraded *u); /* accepts NULL */
 
 /*

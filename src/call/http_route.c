@@ -94,7 +94,7 @@ static int decode(struct call *c, struct text t, struct text *ret)
 	if (!out)
 		return -ENOMEM;
 	if (!http_query_decode(t, out, &ret->len))
-		return refuse(&c->why, REFUSE_PARSE, "the query is not percent-encoded UTF-8");
+		return refuse(&c->error, REFUSE_PARSE, "the query is not percent-encoded UTF-8");
 	ret->data = out;
 	return 0;
 }
@@ -131,7 +131,7 @@ static bool write_number(struct call *c, struct text *t)
 static bool read_plain(struct call *c, const struct field *f, struct text t, struct value **ret)
 {
 	const struct json_limits limits = {.depth = 1, .values = 1};
-	struct why why;
+	struct error error;
 
 	if (!f || (f->type != FIELD_INT && f->type != FIELD_NUMBER && f->type != FIELD_BOOL))
 		return false;
@@ -141,7 +141,7 @@ static bool read_plain(struct call *c, const struct field *f, struct text t, str
 		t = t.data[0] == '1' ? TEXT("true") : TEXT("false");
 	else if (f->type != FIELD_BOOL && !write_number(c, &t))
 		return false;
-	if (json_read(&c->arena, t.data, t.len, &limits, ret, &why) != 0)
+	if (json_read(&c->arena, t.data, t.len, &limits, ret, &error) != 0)
 		return false;
 	/* Only JSON allows white space here. */
 	return (*ret)->raw_len == t.len && (*ret)->kind != VALUE_STRING;
@@ -194,11 +194,11 @@ static bool has_key(const struct value *first, const struct value *end, const st
 
 static int twice(struct call *c, const struct value *v)
 {
-	char name[sizeof(c->why.field)];
+	char name[sizeof(c->error.field)];
 
 	snprintf(name, sizeof(name), "%.*s",
 		 (int)text_cut((struct text) {v->key, v->key_len}, sizeof(name) - 1).len, v->key);
-	return refuse_field(&c->why, name, "duplicate parameter %s", name);
+	return refuse_field(&c->error, name, "duplicate parameter %s", name);
 }
 
 /* The query's pairs, then the body's members. */
@@ -219,7 +219,7 @@ static int read_params(struct call *c, struct text query)
 		if (r != 0)
 			return r;
 		if (++object->len > QUERY_PAIRS_MAX)
-			return refuse(&c->why, REFUSE_TOO_LARGE,
+			return refuse(&c->error, REFUSE_TOO_LARGE,
 				      "more than %d parameters in the query", QUERY_PAIRS_MAX);
 		if (has_key(object->first, NULL, v))
 			return twice(c, v);
@@ -243,9 +243,9 @@ static int check_body(struct call *c)
 	if (c->source.len == 0)
 		return 0;
 	if (!c->tree)
-		return c->why.code;
+		return c->error.code;
 	if (c->tree->kind != VALUE_OBJECT)
-		return refuse(&c->why, REFUSE_REQUEST, "the body must be a JSON object, not %s",
+		return refuse(&c->error, REFUSE_REQUEST, "the body must be a JSON object, not %s",
 			      value_kind_name(c->tree));
 	return 0;
 }
@@ -323,14 +323,14 @@ static void upgrade(struct client *s, const struct http_request *http,
 		.path_name = path_name_text(&found->path_name),
 		.query = found->query,
 	};
-	struct why why = {.text = ""};
-	int r = found->route->upgrade(s, &request, &why);
+	struct error error = {.text = ""};
+	int r = found->route->upgrade(s, &request, &error);
 
 	if (r == 0)
 		return;
 	if (r < 0)
-		refuse(&why, REFUSE_INTERNAL, "%s", fault_words(r));
-	http_send_error(s, route_status(s->endpoint->dialect, why.code), NULL, why.text,
+		refuse(&error, REFUSE_INTERNAL, "%s", fault_words(r));
+	http_send_error(s, route_status(s->endpoint->dialect, error.code), NULL, error.text,
 			found->route);
 }
 

@@ -55,12 +55,12 @@ size_t upgraded_held(const struct upgraded *u)
 	return u->ops->held ? u->ops->held(u) : 0;
 }
 
-void upgraded_leave(struct client *s, const char *why)
+void upgraded_leave(struct client *s, const char *reason)
 {
 	struct upgraded *u = s->upgraded;
 
 	if (!s->closing && u->ops->on_end)
-		u->ops->on_end(u, why);
+		u->ops->on_end(u, reason);
 	upgraded_end(u);
 }
 

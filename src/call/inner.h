@@ -147,7 +147,7 @@ void input_drop(struct client *s);
 
 extern const struct framing framing_gob;
 
-/* The call for a message that framing_gob has cut: its row is found and its body fits, or `why`
+/* The call for a message that framing_gob has cut: its row is found and its body fits, or `error`
  * says what is wrong and the tree is NULL. NULL when memory is short. */
 struct call *client_gob_read(struct client *s, const struct frame *frame);
 

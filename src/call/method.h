@@ -13,7 +13,7 @@
 struct call;
 struct gob_shape;
 struct value;
-struct why;
+struct error;
 
 /* What a handler returns. Only call_reply, call_fail and call_later make one, so that a path
  * which forgets to answer does not compile. */
@@ -157,7 +157,7 @@ const char *field_type_name(enum field_type type);
 
 /* Reads a field that was given and must be an integer; refuses anything else in words a person
  * understands. For fields that a table cannot decode. */
-int field_whole(const char *name, const struct value *v, int64_t *ret, struct why *why);
+int field_whole(const char *name, const struct value *v, int64_t *ret, struct error *error);
 
 /* Methods about calls themselves, for any server: the "rpc." names that JSON-RPC reserves. */
 extern const struct method_table rpc_methods;

@@ -45,7 +45,7 @@ static void end(struct call *c, int r)
 
 static void cancelled(struct call *c, void *arg)
 {
-	end(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	end(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct call *first(const struct server *s)
@@ -122,7 +122,7 @@ static void look(void *arg)
 
 	conn_pool_cut_stalled(s->pool);
 	while ((c = first(s)) && (!c->client || now - c->parked_ms >= s->opts.limits.room_wait_ms))
-		end(c, refuse(&c->why, REFUSE_LIMIT,
+		end(c, refuse(&c->error, REFUSE_LIMIT,
 			      "too many unread responses (%zu bytes); try again later",
 			      room_used(&s->room)));
 	parked_next(s);
@@ -133,7 +133,7 @@ void parked_refuse_all(struct server *s)
 	struct call *c;
 
 	while ((c = first(s)))
-		end(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+		end(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
 }
 
 int parked_init(struct server *s)

@@ -92,8 +92,8 @@ static void wipe_call(struct call *c)
 	c->out.room = NULL;
 	c->sure = false;
 	c->in = NULL;
-	c->why.text[0] = '\0';
-	c->why.field[0] = '\0';
+	c->error.text[0] = '\0';
+	c->error.field[0] = '\0';
 	c->client = NULL;
 	c->method = NULL;
 	c->route = NULL;
@@ -289,7 +289,7 @@ int server_inside(struct server *s, const struct endpoint_opts *opts,
 }
 
 int server_listen(struct server *s, const struct endpoint_opts *opts,
-		  struct endpoint **ret_endpoint, struct why *why)
+		  struct endpoint **ret_endpoint, struct error *error)
 {
 	CLEANUP(free_endpointp) struct endpoint *e = new_endpoint(s, opts);
 	struct listener_opts listen;
@@ -309,7 +309,7 @@ int server_listen(struct server *s, const struct endpoint_opts *opts,
 		.arg = e,
 	};
 	e->handed_over = opts->fd >= 0;
-	r = listener_open(s->loop, &opts->address, &listen, &e->listener, why);
+	r = listener_open(s->loop, &opts->address, &listen, &e->listener, error);
 	if (r != 0)
 		return r;
 	/* A socket that was handed over may be of another kind than its name says. */
@@ -412,7 +412,7 @@ static void cut_senders(struct server *s)
 	struct client *worst;
 	struct frame no = {.status = 503};
 
-	refuse(&no.why, REFUSE_LIMIT, "incomplete messages use more than %zu bytes of memory",
+	refuse(&no.error, REFUSE_LIMIT, "incomplete messages use more than %zu bytes of memory",
 	       s->opts.limits.total_input_bytes);
 	s->cutting = true;
 	while (s->input_held > s->opts.limits.total_input_bytes && (worst = worst_sender(s)))

@@ -103,17 +103,17 @@ struct server_opts {
 	/* A client of this dialect's listener asked to have the settings read again. May be
 	 * NULL. `report` is told what became of each setting that has changed; it may be NULL. */
 	int (*on_reload_asked)(void *arg, const struct dialect *by,
-			       const struct reload_listener *report, struct why *why);
+			       const struct reload_listener *report, struct error *error);
 	/* A client asked that this dialect, which listens nowhere yet, listens at its usual place.
 	 * NULL: such a request is refused. */
-	int (*on_listen_asked)(void *arg, const struct dialect *d, struct why *why);
+	int (*on_listen_asked)(void *arg, const struct dialect *d, struct error *error);
 	/* After server_stop: everything is closed. */
 	void (*on_stopped)(void *arg);
 	void *arg;
 	/* On the writer's thread: refuses a caller that is an agent. NULL: everybody may call
 	 * everything. */
 	int (*check_human)(const struct engine *engine, const struct dialect *by,
-			   const struct peer *peer, struct why *why);
+			   const struct peer *peer, struct error *error);
 	/* Whether an agent of this name is a program, in chats or as the runner of a task; needed
 	 * with check_human. */
 	bool (*is_program)(const struct engine *engine, struct text agent, bool runs_tasks);
@@ -232,7 +232,7 @@ struct endpoint_opts {
 };
 
 int server_listen(struct server *s, const struct endpoint_opts *opts,
-		  struct endpoint **ret_endpoint, struct why *why);
+		  struct endpoint **ret_endpoint, struct error *error);
 
 /*
  * Closes one listener, and its clients once they have been answered; other listeners go on.

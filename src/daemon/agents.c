@@ -48,7 +48,7 @@ static const char *model_url(const struct agent_setting *a)
 }
 
 static int make_model(const struct settings *s, const struct agent_setting *a, struct loop *l,
-		      const struct environments *env, struct agent **ret, struct why *why)
+		      const struct environments *env, struct agent **ret, struct error *error)
 {
 	const struct model_opts opts = {
 		.name = a->name,
@@ -68,8 +68,8 @@ static int make_model(const struct settings *s, const struct agent_setting *a, s
 		.reserve = settings_reserve(s, a),
 	};
 
-	return a->kind == AGENT_OPENAI ? openai_new(l, &opts, ret, why)
-				       : anthropic_new(l, &opts, ret, why);
+	return a->kind == AGENT_OPENAI ? openai_new(l, &opts, ret, error)
+				       : anthropic_new(l, &opts, ret, error);
 }
 
 /* The folder that was set; otherwise agents/NAME beside the store. */
@@ -92,7 +92,7 @@ static void command_state(const struct settings *s, const struct agent_setting *
 }
 
 static int make_command(const struct settings *s, const struct agent_setting *a, struct loop *l,
-			const struct environments *env, struct agent **ret, struct why *why)
+			const struct environments *env, struct agent **ret, struct error *error)
 {
 	char state[PATH_LEN];
 	const struct command_opts opts = {
@@ -111,14 +111,14 @@ static int make_command(const struct settings *s, const struct agent_setting *a,
 	};
 
 	command_state(s, a, state);
-	return command_new(l, &opts, ret, why);
+	return command_new(l, &opts, ret, error);
 }
 
 /* Without an environment (env is NULL) the agent is made only to be checked. */
 static int make_agent(const struct settings *s, const struct agent_setting *a, struct loop *l,
-		      const struct environments *env, struct agent **ret, struct why *why)
+		      const struct environments *env, struct agent **ret, struct error *error)
 {
-	struct why inner = {.text = ""};
+	struct error inner = {.text = ""};
 	int r = -EINVAL;
 
 	switch (a->kind) {
@@ -136,31 +136,31 @@ static int make_agent(const struct settings *s, const struct agent_setting *a, s
 		break; /* settings_check has refused it */
 	}
 	if (r > 0)
-		return refuse(why, r, "[agent %s]: %s", a->name, inner.text);
+		return refuse(error, r, "[agent %s]: %s", a->name, inner.text);
 	return r;
 }
 
-static int look_for_program(const struct agent_setting *a, struct why *why)
+static int look_for_program(const struct agent_setting *a, struct error *error)
 {
 	CLEANUP(freep) char **words = NULL;
 	char path[PATH_MAX];
 
-	return command_split(a->command, &words, NULL, why)
-		       ?: command_find(words[0], a->cwd, path, sizeof(path), why);
+	return command_split(a->command, &words, NULL, error)
+		       ?: command_find(words[0], a->cwd, path, sizeof(path), error);
 }
 
 /* Refuses with what keeps the agent from answering, as far as that can be seen now. The key itself is
  * read when a turn begins, so that a file that is corrected later is used then. */
-static int look_at_agent(const struct agent_setting *a, struct why *why)
+static int look_at_agent(const struct agent_setting *a, struct error *error)
 {
 	char what[SECTION_NAME_MAX + 8];
 	int r;
 
 	snprintf(what, sizeof(what), "%s key", a->name);
-	r = secret_check_variable(a->key_env, why) ?: secret_check(a->key_file, what, why);
+	r = secret_check_variable(a->key_env, error) ?: secret_check(a->key_file, what, error);
 	if (r != 0 || a->kind != AGENT_COMMAND)
 		return r;
-	return look_for_program(a, why);
+	return look_for_program(a, error);
 }
 
 static bool lacks_model(const struct agent_setting *a)
@@ -174,21 +174,21 @@ static const char no_model[] = "no model is set, but most servers require a mode
 static int make_or_excuse(const struct settings *s, const struct agent_setting *a, struct loop *l,
 			  const struct environments *env, struct agent **ret)
 {
-	struct why why = {.text = ""};
-	int r = make_agent(s, a, l, env, ret, &why);
+	struct error error = {.text = ""};
+	int r = make_agent(s, a, l, env, ret, &error);
 
-	if (r > 0 || (r == 0 && look_at_agent(a, &why) > 0))
-		log_warn("agent unavailable", "agent=%s reason=\"%s\"", a->name, why.text);
+	if (r > 0 || (r == 0 && look_at_agent(a, &error) > 0))
+		log_warn("agent unavailable", "agent=%s reason=\"%s\"", a->name, error.text);
 	else if (lacks_model(a))
 		log_info("agent has no model", "agent=%s reason=\"%s\"", a->name, no_model);
 	if (r > 0)
-		r = absent_new(l, a->name, agent_kind_word(a->kind), why.text, ret);
+		r = absent_new(l, a->name, agent_kind_word(a->kind), error.text, ret);
 	return r;
 }
 
 /* ---- the system prompt ---- */
 
-static int read_system_file(const char *file, struct buf *out, struct why *why)
+static int read_system_file(const char *file, struct buf *out, struct error *error)
 {
 	/* O_NONBLOCK: opening a FIFO must not block us. */
 	CLEANUP(closep) int fd = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -197,25 +197,25 @@ static int read_system_file(const char *file, struct buf *out, struct why *why)
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EINVAL)
-		return refuse(why, REFUSE_PARAMS, "chat.system_file %s is not a file", file);
+		return refuse(error, REFUSE_PARAMS, "chat.system_file %s is not a file", file);
 	if (r == -EFBIG)
-		return refuse(why, REFUSE_TOO_LARGE, "chat.system_file %s is over 64 KiB", file);
+		return refuse(error, REFUSE_TOO_LARGE, "chat.system_file %s is over 64 KiB", file);
 	if (r != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "cannot read chat.system_file %s: %s", file,
+		return refuse(error, REFUSE_NOT_FOUND, "cannot read chat.system_file %s: %s", file,
 			      strerror(-r));
 	if ((out->len > 0 && memchr(out->data, '\0', out->len)) ||
 	    !utf8_is_valid(out->data, out->len))
-		return refuse(why, REFUSE_PARAMS, "chat.system_file %s is not UTF-8 text", file);
+		return refuse(error, REFUSE_PARAMS, "chat.system_file %s is not UTF-8 text", file);
 	return 0;
 }
 
 /* NUL-terminated. */
-static int read_system(const struct settings *s, struct buf *out, struct why *why)
+static int read_system(const struct settings *s, struct buf *out, struct error *error)
 {
 	int r = 0;
 
 	if (s->chat_system_file[0])
-		r = read_system_file(s->chat_system_file, out, why);
+		r = read_system_file(s->chat_system_file, out, error);
 	else
 		buf_add(out, s->chat_system, strlen(s->chat_system));
 	out->max++;
@@ -225,14 +225,14 @@ static int read_system(const struct settings *s, struct buf *out, struct why *wh
 
 /* ---- all of them ---- */
 
-int agents_make(struct daemon *d, struct why *why)
+int agents_make(struct daemon *d, struct error *error)
 {
 	const struct settings *s = d->settings;
 	struct agents *a = &d->agents;
 	int r;
 
 	buf_init(&a->system, SYSTEM_MAX);
-	r = read_system(s, &a->system, why);
+	r = read_system(s, &a->system, error);
 	for (unsigned i = 0; r == 0 && i < s->agents.n; i++) {
 		r = make_or_excuse(s, &s->agents.list[i], d->loop, &d->environments, &a->list[i]);
 		a->n += r == 0;
@@ -253,7 +253,7 @@ static const char *default_agent(const struct settings *s)
 	return s->chat_agent[0] && strcmp(s->chat_agent, "none") != 0 ? s->chat_agent : NULL;
 }
 
-int agents_start(struct daemon *d, struct why *why)
+int agents_start(struct daemon *d, struct error *error)
 {
 	struct engine *engine = d->engine;
 	struct agents *a = &d->agents;
@@ -273,7 +273,7 @@ int agents_start(struct daemon *d, struct why *why)
 	};
 
 	a->n = 0;
-	return chat_start(&opts, &engine->chat, why);
+	return chat_start(&opts, &engine->chat, error);
 }
 
 /* Whether it was made from the same settings. */
@@ -340,7 +340,7 @@ static bool any_changed(const struct settings *old, const struct settings *fresh
 	return changed || strcmp(old->chat_agent, fresh->chat_agent) != 0;
 }
 
-int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why)
+int agents_reload(struct daemon *d, const struct settings *fresh, struct error *error)
 {
 	struct agents_renewed *renewed = NULL;
 	struct agent *list[AGENTS_MAX];
@@ -353,7 +353,7 @@ int agents_reload(struct daemon *d, const struct settings *fresh, struct why *wh
 		    ?: make_changed(d, fresh, &renewed->environments, list, &made);
 	if (r == 0)
 		r = chat_set_agents(d->engine->chat, list, fresh->agents.n, default_agent(fresh),
-				    why);
+				    error);
 	else
 		agents_done(&made);
 	/* If the new agents were refused, nobody needs their environments. */
@@ -388,30 +388,30 @@ void agents_end_turns(struct daemon *d, uint64_t end_ms)
 
 static void check_agent(const struct settings *s, const struct agent_setting *a, struct loop *l)
 {
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	enum agent_kind kind = a->kind;
 	struct agent *agent = NULL;
-	int r = make_agent(s, a, l, NULL, &agent, &why) ?: look_at_agent(a, &why);
+	int r = make_agent(s, a, l, NULL, &agent, &error) ?: look_at_agent(a, &error);
 
 	if (r == 0 && lacks_model(a))
-		refuse(&why, REFUSE_NOT_FOUND, "%s", no_model);
+		refuse(&error, REFUSE_NOT_FOUND, "%s", no_model);
 	else if (r < 0)
-		refuse(&why, REFUSE_INTERNAL, "%s", strerror(-r));
+		refuse(&error, REFUSE_INTERNAL, "%s", strerror(-r));
 	agent_free(agent);
 	printf("would use     agent %s (%s%s%s)  %s%s%s%s\n", a->name, agent_kind_word(kind),
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? " " : "",
 	       kind == AGENT_OPENAI || kind == AGENT_ANTHROPIC ? model_url(a) : "",
-	       r != 0        ? "not available"
-	       : why.text[0] ? "warning"
-			     : "ok",
-	       strcmp(a->name, s->chat_agent) == 0 ? ", the default" : "", why.text[0] ? ": " : "",
-	       why.text);
+	       r != 0          ? "not available"
+	       : error.text[0] ? "warning"
+			       : "ok",
+	       strcmp(a->name, s->chat_agent) == 0 ? ", the default" : "",
+	       error.text[0] ? ": " : "", error.text);
 }
 
 bool agents_check(const struct settings *s)
 {
 	CLEANUP(buf_donep) struct buf system;
-	struct why why = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	struct loop *l;
 
 	buf_init(&system, SYSTEM_MAX);
@@ -420,8 +420,8 @@ bool agents_check(const struct settings *s)
 	for (unsigned i = 0; i < s->agents.n; i++)
 		check_agent(s, &s->agents.list[i], l);
 	loop_free(l);
-	if (read_system(s, &system, &why) == 0)
+	if (read_system(s, &system, &error) == 0)
 		return true;
-	printf("system prompt error: %s\n", why.text);
+	printf("system prompt error: %s\n", error.text);
 	return false;
 }

@@ -15,30 +15,30 @@
 #include "io/peer.h"
 #include "store/store.h"
 
-static void refuse_taken(const struct occupant *o, struct why *why)
+static void refuse_taken(const struct occupant *o, struct error *error)
 {
 	char who[OCCUPANT_TEXT_MAX];
 
 	occupant_format(o, who);
-	refuse(why, REFUSE_CONFLICT, "address in use (%s)", who);
+	refuse(error, REFUSE_CONFLICT, "address in use (%s)", who);
 }
 
-static bool check_unix(const struct address *a, struct why *why)
+static bool check_unix(const struct address *a, struct error *error)
 {
 	struct occupant there;
 	struct stat st;
 
 	if (lstat(a->path, &st) != 0)
-		return paths_usable(a->path, why);
+		return paths_usable(a->path, error);
 	if (!S_ISSOCK(st.st_mode)) {
-		refuse(why, REFUSE_CONFLICT, "the path exists and is not a socket");
+		refuse(error, REFUSE_CONFLICT, "the path exists and is not a socket");
 		return false;
 	}
 	if (occupant_find(a, &there)) {
-		refuse_taken(&there, why);
+		refuse_taken(&there, error);
 		return false;
 	}
-	snprintf(why->text, sizeof(why->text), "stale socket file, which koined would remove");
+	snprintf(error->text, sizeof(error->text), "stale socket file, which koined would remove");
 	return true;
 }
 
@@ -52,7 +52,7 @@ static bool has_token(const struct settings *s, const struct dialect *d)
 }
 
 /* Whether the kernel says who connects, tried on a port that nobody uses. */
-static bool check_peers(struct why *why)
+static bool check_peers(struct error *error)
 {
 	const struct sockaddr_in any = {.sin_family = AF_INET,
 					.sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
@@ -65,7 +65,7 @@ static bool check_peers(struct why *why)
 		return true;
 	r = peer_ask_open(fd, &ask);
 	if (r != 0)
-		refuse(why, REFUSE_UNAVAILABLE,
+		refuse(error, REFUSE_UNAVAILABLE,
 		       "the kernel cannot identify peers (sock_diag: %s): set token_file or use a "
 		       "Unix socket",
 		       strerror(-r));
@@ -73,7 +73,7 @@ static bool check_peers(struct why *why)
 }
 
 /* Binds the port for a moment; nobody can connect, because it does not listen. */
-static bool check_port(const struct address *a, struct why *why)
+static bool check_port(const struct address *a, struct error *error)
 {
 	struct sockaddr_storage addr;
 	struct occupant there;
@@ -90,70 +90,70 @@ static bool check_port(const struct address *a, struct why *why)
 	if (bind(fd, (struct sockaddr *)&addr, len) == 0)
 		return true;
 	if (errno != EADDRINUSE) {
-		refuse(why, REFUSE_FORBIDDEN, "cannot bind: %s", strerror(errno));
+		refuse(error, REFUSE_FORBIDDEN, "cannot bind: %s", strerror(errno));
 		return false;
 	}
 	occupant_find(a, &there);
-	refuse_taken(&there, why);
+	refuse_taken(&there, error);
 	return false;
 }
 
-static bool folder_usable(const struct plan_row *row, struct why *why)
+static bool folder_usable(const struct plan_row *row, struct error *error)
 {
 	return !row->dialect->home.in_project ||
-	       row->dialect->life->check_folder(row->project, why) == 0;
+	       row->dialect->life->check_folder(row->project, error) == 0;
 }
 
 /* A broken project does not keep koined from starting. */
-static bool is_skipped(const struct plan_row *row, struct why *why)
+static bool is_skipped(const struct plan_row *row, struct error *error)
 {
 	if (!row->dialect->home.in_project || row->fd >= 0 || !row->skipped_if_broken)
 		return false;
-	if (!folder_usable(row, why))
+	if (!folder_usable(row, error))
 		return true;
 	return row->dialect->life->socket_broken(row->address.path) &&
-	       refuse(why, REFUSE_CONFLICT, "the file at the socket path is not a socket");
+	       refuse(error, REFUSE_CONFLICT, "the file at the socket path is not a socket");
 }
 
-static void print_yields(const struct plan_row *row, const char *address, const char *why)
+static void print_yields(const struct plan_row *row, const char *address, const char *reason)
 {
 	if (row->address.kind == ADDRESS_UNIX)
-		printf("would skip    %s %s  %s\n", row->dialect->name, address, why);
+		printf("would skip    %s %s  %s\n", row->dialect->name, address, reason);
 	else
 		printf("would listen  %s on a free port  ok: %s is taken: %s\n", row->dialect->name,
-		       address, why);
+		       address, reason);
 }
 
 static bool check_row(const struct settings *s, const struct plan_row *row,
 		      const struct running *running)
 {
 	char address[ADDRESS_TEXT_MAX];
-	struct why why = {.text = "free"};
+	struct error error = {.text = "free"};
 	bool ok = true;
 
 	address_format(&row->address, address);
-	if (is_skipped(row, &why)) {
-		printf("would skip    %s %s  %s\n", row->dialect->name, address, why.text);
+	if (is_skipped(row, &error)) {
+		printf("would skip    %s %s  %s\n", row->dialect->name, address, error.text);
 		return true;
 	}
 	if (row->fd >= 0) {
 		snprintf(address, sizeof(address), "descriptor %d", row->fd);
-		snprintf(why.text, sizeof(why.text), "socket passed by the service manager");
+		snprintf(error.text, sizeof(error.text), "socket passed by the service manager");
 	} else if (running_listens(running, address)) {
-		snprintf(why.text, sizeof(why.text), "in use by the running koined");
+		snprintf(error.text, sizeof(error.text), "in use by the running koined");
 	} else if (row->address.kind == ADDRESS_UNIX) {
-		ok = folder_usable(row, &why) && check_unix(&row->address, &why);
+		ok = folder_usable(row, &error) && check_unix(&row->address, &error);
 	} else {
-		snprintf(why.text, sizeof(why.text), "loopback");
-		ok = check_port(&row->address, &why) &&
-		     (has_token(s, row->dialect) || check_peers(&why));
+		snprintf(error.text, sizeof(error.text), "loopback");
+		ok = check_port(&row->address, &error) &&
+		     (has_token(s, row->dialect) || check_peers(&error));
 	}
 	if (!ok && row->yields) {
-		print_yields(row, address, why.text);
+		print_yields(row, address, error.text);
 		return true;
 	}
 	printf("would listen  %s %s  %s: %s\n", row->dialect->name, address, ok ? "ok" : "error",
-	       why.text);
+	       error.text);
 	if (row->address.kind == ADDRESS_UNIX && paths_open_to_all(row->address.path))
 		printf("note          any user can replace the socket %s: its "
 		       "folder "
@@ -162,15 +162,15 @@ static bool check_row(const struct settings *s, const struct plan_row *row,
 	return ok;
 }
 
-static bool store_usable(const char *path, struct why *why)
+static bool store_usable(const char *path, struct error *error)
 {
 	struct stat st;
 
 	if (lstat(path, &st) != 0)
-		return paths_usable(path, why);
+		return paths_usable(path, error);
 	if (access(path, R_OK | W_OK) == 0)
 		return true;
-	refuse(why, REFUSE_FORBIDDEN, "cannot write to the file: %s", strerror(errno));
+	refuse(error, REFUSE_FORBIDDEN, "cannot write to the file: %s", strerror(errno));
 	return false;
 }
 
@@ -190,7 +190,7 @@ static bool is_same_file(const char *path, struct text other)
 static bool check_store(const struct settings *s, const struct running *running)
 {
 	char url[PATH_LEN + 16], accepted[PATH_LEN + 16], note[STORE_NOTE_MAX] = "";
-	struct why why = {.text = "usable"};
+	struct error error = {.text = "usable"};
 	const char *path;
 	bool ok = true;
 
@@ -198,12 +198,12 @@ static bool check_store(const struct settings *s, const struct running *running)
 	/* settings_check has checked that there is a colon. */
 	path = strchr(url, ':') + 1;
 	if (running->pid && is_same_file(path, running->store))
-		snprintf(why.text, sizeof(why.text), "in use by the running koined");
+		snprintf(error.text, sizeof(error.text), "in use by the running koined");
 	else
-		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &why)) &&
+		ok = (strncmp(url, "sqlite:", 7) != 0 || store_usable(path, &error)) &&
 		     daemon_accepted(s, accepted, sizeof(accepted)) == 0 &&
-		     store_look(url, accepted, note, &why) == 0;
-	printf("would open    %s  %s: %s\n", url, ok ? "ok" : "error", why.text);
+		     store_look(url, accepted, note, &error) == 0;
+	printf("would open    %s  %s: %s\n", url, ok ? "ok" : "error", error.text);
 	if (note[0])
 		printf("note          store: %s\n", note);
 	return ok;
@@ -223,11 +223,11 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 {
 	char what[32];
 	char value[256];
-	struct why why;
+	struct error error;
 
 	snprintf(what, sizeof(what), "%s token", d->name);
-	if (token_read_own(s, d, value, sizeof(value), &why) != 0) {
-		printf("%-13s error: %s\n", what, why.text);
+	if (token_read_own(s, d, value, sizeof(value), &error) != 0) {
+		printf("%-13s error: %s\n", what, error.text);
 		return false;
 	}
 	if (dialect_token(d)->only && !value[0] && listens(plan, d))
@@ -241,12 +241,12 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 static bool check_tokens(const struct settings *s, const struct plan *plan)
 {
 	char value[256];
-	struct why why;
-	bool ok = token_read_common(s, value, sizeof(value), &why) == 0;
+	struct error error;
+	bool ok = token_read_common(s, value, sizeof(value), &error) == 0;
 
 	explicit_bzero(value, sizeof(value));
 	if (!ok)
-		printf("token         error: %s\n", why.text);
+		printf("token         error: %s\n", error.text);
 	for (unsigned i = 0; i < n_dialects; i++) {
 		if (dialect_token(dialects[i]))
 			ok &= check_token(s, plan, dialects[i]);
@@ -331,11 +331,11 @@ static void look_for_running(const struct plan *plan, struct running *ret)
 static bool check_words(const struct settings *s)
 {
 	struct word_file *file;
-	struct why why = {.text = "out of memory"};
-	int r = words_open(s, &file, &why);
+	struct error error = {.text = "out of memory"};
+	int r = words_open(s, &file, &error);
 
 	if (r != 0)
-		printf("word vectors  error: %s\n", why.text);
+		printf("word vectors  error: %s\n", error.text);
 	else if (file)
 		printf("word vectors  %s  ok: %zu words\n", word_file_path(file).data,
 		       word_file_words(file));
@@ -355,7 +355,7 @@ static void print_verdict(bool ok, pid_t running)
 int daemon_check(const struct settings *s, const struct plan *plan)
 {
 	struct running running;
-	struct why why;
+	struct error error;
 	bool ok = true;
 
 	printf("settings file %s\n", s->config[0] ? s->config : "(none)");
@@ -368,8 +368,8 @@ int daemon_check(const struct settings *s, const struct plan *plan)
 	servers_check(s);
 	rules_check(s);
 	notify_check(s);
-	if (model_check(s, &why) != 0) {
-		printf("embedding key error: %s\n", why.text);
+	if (model_check(s, &error) != 0) {
+		printf("embedding key error: %s\n", error.text);
 		ok = false;
 	}
 	ok &= check_words(s);

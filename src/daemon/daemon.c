@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "call/server.h"
 #include "daemon/life.h"
@@ -35,10 +35,10 @@ enum {
 
 /* Applies what can change while koined runs. Listeners stay as they are. */
 static int take_settings(struct daemon *d, struct settings *fresh,
-			 const struct reload_listener *report, struct why *why)
+			 const struct reload_listener *report, struct error *error)
 {
 	bool renotify = !sections_equal(&notify_section, d->settings, fresh);
-	int r = agents_reload(d, fresh, why);
+	int r = agents_reload(d, fresh, error);
 
 	/* The only step that can be refused comes first, and then changes nothing. */
 	if (r != 0)
@@ -63,28 +63,28 @@ static int take_settings(struct daemon *d, struct settings *fresh,
 
 /* A client that may not cause a reload only learns whether the settings are valid. */
 static int on_reload_asked(void *arg, const struct dialect *by,
-			   const struct reload_listener *report, struct why *why)
+			   const struct reload_listener *report, struct error *error)
 {
 	struct daemon *d = arg;
 	struct settings fresh;
-	int r = d->reload(&fresh, why);
+	int r = d->reload(&fresh, error);
 
 	if (r == 0 && !(by && by->sandboxed))
-		r = take_settings(d, &fresh, report, why);
+		r = take_settings(d, &fresh, report, error);
 	if (r != 0)
 		log_warn("could not reload settings", "reason=\"%s\"",
-			 r > 0 ? why->text : fault_words(r));
+			 r > 0 ? error->text : fault_words(r));
 	return r;
 }
 
 static void on_hangup(void *arg)
 {
 	const struct daemon *d = arg;
-	struct why why;
+	struct error error;
 
 	/* A stop may have changed the limits; do not overwrite them. */
 	if (!d->server->stopping)
-		(void)on_reload_asked(arg, NULL, NULL, &why);
+		(void)on_reload_asked(arg, NULL, NULL, &error);
 }
 
 /* ---- signals ---- */
@@ -189,11 +189,11 @@ static const char *const confined_methods[] = {
 };
 
 static int check_human(const struct engine *engine, const struct dialect *by,
-		       const struct peer *peer, struct why *why)
+		       const struct peer *peer, struct error *error)
 {
 	const struct approval_client from = {.is = true, .let_in = by->lets_in, .peer = *peer};
 
-	return approval_may_decide(engine->approvals, &from, why);
+	return approval_may_decide(engine->approvals, &from, error);
 }
 
 static bool is_program(const struct engine *engine, struct text name, bool runs_tasks)
@@ -235,7 +235,7 @@ static int make_server(struct daemon *d)
 }
 
 /* Checks what can be checked before anything is opened. A refusal here means a wrong setting. */
-static int prepare(struct daemon *d, struct why *why)
+static int prepare(struct daemon *d, struct error *error)
 {
 	int r = loop_new(&d->loop);
 
@@ -243,9 +243,9 @@ static int prepare(struct daemon *d, struct why *why)
 		return r;
 	loop_measure(d->loop);
 	d->hosts.means = (struct dialect_means) {.arena = &d->arena, .loop = d->loop};
-	return hosts_prepare(&d->hosts, d->settings, &d->environments, why)
-		?: model_check(d->settings, why)
-		?: agents_make(d, why);
+	return hosts_prepare(&d->hosts, d->settings, &d->environments, error)
+		?: model_check(d->settings, error)
+		?: agents_make(d, error);
 }
 
 static const char page_sessions[] = "page sessions", page_port[] = "page port";
@@ -278,29 +278,29 @@ static void hand_over_page(const struct daemon *d)
  * Until then the threads have no work, so what follows the store may write to it directly. With the
  * keeper, processes that escape a task become our children.
  */
-static int start(struct daemon *d, struct why *why)
+static int start(struct daemon *d, struct error *error)
 {
 	return registries_make(d)
 		?: make_server(d)
 		?: watch_signals(d)
 		?: stop_prepare(d)
-		?: listen_everywhere(d, why)
+		?: listen_everywhere(d, error)
 		?: environments_make(d->settings, d->server, &d->arena, &d->environments)
-		?: daemon_open_engine(d, why)
-		?: tokens_make(d, why)
+		?: daemon_open_engine(d, error)
+		?: tokens_make(d, error)
 		?: tree_keeper_new(d->loop, &d->keeper)
-		?: node_begin(d, why)
+		?: node_begin(d, error)
 		?: events_begin(d)
-		?: memories_begin(d, why)
-		?: agents_start(d, why)
-		?: tasks_begin(d, why)
-		?: approvals_begin(d, why)
+		?: memories_begin(d, error)
+		?: agents_start(d, error)
+		?: tasks_begin(d, error)
+		?: approvals_begin(d, error)
 		?: sessions_begin(d)
 		?: servers_begin(d)
-		?: extracts_begin(d, why)
+		?: extracts_begin(d, error)
 		?: rules_start(d)
-		?: notify_begin(d, why)
-		?: hosts_step(&d->hosts, DIALECT_START, why)
+		?: notify_begin(d, error)
+		?: hosts_step(&d->hosts, DIALECT_START, error)
 		?: take_over_page(d)
 		?: housekeeping_start(d->server, d->engine, &d->housekeeping)
 		?: start_watchdog(d);
@@ -366,23 +366,23 @@ static void say_ready(const struct daemon *d)
 int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 {
 	struct daemon d = {.settings = s, .plan = plan, .reload = reload};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	arena_init(&d.arena, 1 << 20);
 	reload_remember(&d);
 	raise_descriptors();
 	child_forbid(!s->programs);
-	r = prepare(&d, &why);
+	r = prepare(&d, &error);
 	if (r > 0) {
 		tear_down(&d);
-		return complain(why.text, EX_CONFIG);
+		return complain(error.text, EX_CONFIG);
 	}
 	if (r == 0)
-		r = start(&d, &why);
+		r = start(&d, &error);
 	if (r != 0) {
 		log_err("could not start", "reason=\"%s\"",
-			why.text[0] ? why.text : fault_words(r));
+			error.text[0] ? error.text : fault_words(r));
 		tear_down(&d);
 		return r > 0 ? EX_UNAVAILABLE : EX_OSERR;
 	}

@@ -36,10 +36,10 @@ struct plan {
 /* Where one dialect listens that a client asks for while koined runs. REFUSE_FORBIDDEN: the settings
  * have it off. */
 int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret_plan,
-	     struct why *why);
+	     struct error *error);
 
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
-	      struct why *why);
+	      struct error *error);
 
 /* ---- what it does; each function returns the exit status ---- */
 
@@ -47,7 +47,7 @@ int plan_make(const struct settings *s, const struct activation *given, struct p
 int complain(const char *what, int status);
 
 /* Reads the settings again. */
-typedef int (*reload_fn)(struct settings *ret_settings, struct why *why);
+typedef int (*reload_fn)(struct settings *ret_settings, struct error *error);
 
 /* No exit status: the program is to run itself again, because what it remembers of the store is wrong, or
  * because it was asked to. */

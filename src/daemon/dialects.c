@@ -34,12 +34,12 @@ const struct dialect *dialect_find(const char *name)
 	return NULL;
 }
 
-int dialect_get(const char *name, const struct dialect **ret_dialect, struct why *why)
+int dialect_get(const char *name, const struct dialect **ret_dialect, struct error *error)
 {
 	const struct dialect *d = dialect_find(name);
 
 	if (!d)
-		return refuse(why, REFUSE_PARAMS, "unknown dialect '%.40s'", name);
+		return refuse(error, REFUSE_PARAMS, "unknown dialect '%.40s'", name);
 	*ret_dialect = d;
 	return 0;
 }

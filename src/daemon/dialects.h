@@ -9,7 +9,7 @@ extern const unsigned n_dialects;
 
 /* NULL: there is none. */
 const struct dialect *dialect_find(const char *name);
-int dialect_get(const char *name, const struct dialect **ret_dialect, struct why *why);
+int dialect_get(const char *name, const struct dialect **ret_dialect, struct error *error);
 
 /* The one that is its guest; or NULL. */
 const struct dialect *dialect_guest(const struct dialect *host);

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/file.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "daemon/daemon.h"
 #include "daemon/life.h"
@@ -24,7 +24,7 @@
 #include "engine/node/node.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "io/activation.h"
 #include "store/store.h"
 #include "wire/json.h"
@@ -45,7 +45,7 @@ struct work *daemon_trailer(void *daemon)
 /* ---- the store ---- */
 
 /* Only a store in a file makes its folder. What this machine keeps for itself needs it, too. */
-int make_own_folder(const struct settings *s, struct why *why)
+int make_own_folder(const struct settings *s, struct error *error)
 {
 	char path[PATH_LEN];
 	int r;
@@ -54,7 +54,7 @@ int make_own_folder(const struct settings *s, struct why *why)
 	r = file_make_parents(path, 0700);
 	if (r == 0)
 		return 0;
-	return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", path, strerror(-r));
+	return refuse(error, REFUSE_UNAVAILABLE, "cannot create %s: %s", path, strerror(-r));
 }
 
 int daemon_accepted(const struct settings *s, char *out, size_t size)
@@ -77,16 +77,17 @@ void daemon_await_store(const struct settings *s)
 	enum { REFUSED_MAX_S = 120 };
 	char url[PATH_LEN + 16], accepted[PATH_LEN + 16], note[STORE_NOTE_MAX];
 	const struct timespec pause = {.tv_sec = 1};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	unsigned n_refused = 0;
 	int before = 0, r;
 
 	settings_store_url(s, url, sizeof(url));
 	if (daemon_accepted(s, accepted, sizeof(accepted)) != 0)
 		return;
-	while (is_passing(r = store_look(url, accepted, note, &why)) && n_refused < REFUSED_MAX_S) {
+	while (is_passing(r = store_look(url, accepted, note, &error)) &&
+	       n_refused < REFUSED_MAX_S) {
 		if (r != before)
-			log_warn("waiting for the store", "reason=\"%s\"", why.text);
+			log_warn("waiting for the store", "reason=\"%s\"", error.text);
 		before = r;
 		n_refused += r > 0;
 		notify_send("WATCHDOG=1");
@@ -102,7 +103,7 @@ void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1
 	out[HOST_NAME_MAX_BYTES] = '\0';
 }
 
-int daemon_open_engine(struct daemon *d, struct why *why)
+int daemon_open_engine(struct daemon *d, struct error *error)
 {
 	char url[PATH_LEN + 16], host[HOST_NAME_MAX_BYTES + 1], accepted[PATH_LEN + 16];
 	const struct engine_opts opts = {
@@ -115,9 +116,10 @@ int daemon_open_engine(struct daemon *d, struct why *why)
 
 	daemon_name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
-	r = r ?: engine_open(&opts, &d->engine, why) ?: make_own_folder(d->settings, why);
+	r = r ?: engine_open(&opts, &d->engine, error) ?: make_own_folder(d->settings, error);
 	if (r == 0)
-		why->text[0] = '\0'; /* the sentence may describe an attempt that did not matter */
+		error->text[0] =
+			'\0'; /* the sentence may describe an attempt that did not matter */
 	d->server->opts.engine = d->engine;
 	d->server->opts.workers.arg = d->engine;
 	d->hosts.means.engine = d->engine;
@@ -144,7 +146,7 @@ int daemon_beside_store(const struct daemon *d, const char *ending, char *out)
 
 /* ---- hosts that share it ---- */
 
-int node_begin(struct daemon *d, struct why *why)
+int node_begin(struct daemon *d, struct error *error)
 {
 	const struct settings *s = d->settings;
 	struct engine *engine = d->engine;
@@ -161,7 +163,7 @@ int node_begin(struct daemon *d, struct why *why)
 	};
 
 	daemon_name_host(s, name);
-	return node_start(&opts, &engine->node, why);
+	return node_start(&opts, &engine->node, error);
 }
 
 /* ---- events ---- */
@@ -203,19 +205,19 @@ static unsigned group_limits(const struct task_settings *t, struct task_group_li
 
 /* Dialects may bring tasks of their own; they must be in the store before tasks are read from
  * it. */
-static int open_dialects(struct daemon *d, const char *folder, struct why *why)
+static int open_dialects(struct daemon *d, const char *folder, struct error *error)
 {
 	struct dialect_means *means = &d->hosts.means;
 	int r;
 
 	means->task_folder = folder;
 	means->task_bytes = (int64_t)d->settings->tasks.output_bytes;
-	r = hosts_step(&d->hosts, DIALECT_OPEN, why);
+	r = hosts_step(&d->hosts, DIALECT_OPEN, error);
 	means->task_folder = NULL;
 	return r;
 }
 
-int tasks_begin(struct daemon *d, struct why *why)
+int tasks_begin(struct daemon *d, struct error *error)
 {
 	const struct task_settings *s = &d->settings->tasks;
 	struct engine *engine = d->engine;
@@ -246,9 +248,9 @@ int tasks_begin(struct daemon *d, struct why *why)
 	return daemon_beside_store(d, ".tasks", folder)
 		?: trust_new(engine->store, engine->events, &engine->trust)
 		?: trust_follow(engine->trust, d->loop, d->workers)
-		?: visitors_new(&engine->visitors)
-		?: open_dialects(d, folder, why)
-		?: tasks_start(&opts, &engine->tasks, why);
+		?: page_sessions_new(&engine->page_sessions)
+		?: open_dialects(d, folder, error)
+		?: tasks_start(&opts, &engine->tasks, error);
 }
 
 /* ---- approvals ---- */
@@ -285,7 +287,7 @@ static void on_wait(void *arg, struct text session, int change)
 	session_wait(engine->sessions, session, change);
 }
 
-int approvals_begin(struct daemon *d, struct why *why)
+int approvals_begin(struct daemon *d, struct error *error)
 {
 	const struct approval_settings *s = &d->settings->approvals;
 	struct engine *engine = d->engine;
@@ -306,7 +308,7 @@ int approvals_begin(struct daemon *d, struct why *why)
 		.arg = engine,
 	};
 
-	return approvals_start(&opts, &engine->approvals, why);
+	return approvals_start(&opts, &engine->approvals, error);
 }
 
 /* ---- sessions ---- */
@@ -344,7 +346,7 @@ int sessions_begin(struct daemon *d)
 
 /* ---- facts by an agent ---- */
 
-int extracts_begin(struct daemon *d, struct why *why)
+int extracts_begin(struct daemon *d, struct error *error)
 {
 	const struct settings *s = d->settings;
 	const struct extracts_opts opts = {
@@ -361,19 +363,19 @@ int extracts_begin(struct daemon *d, struct why *why)
 
 	if (!s->extract[0] || !s->memory_enabled)
 		return 0;
-	return extracts_start(&opts, &d->engine->extracts, why);
+	return extracts_start(&opts, &d->engine->extracts, error);
 }
 
 /* ---- settings that were read again ---- */
 
 static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 {
-	struct why why = {.text = ""};
-	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &why);
+	struct error error = {.text = ""};
+	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &error);
 
 	if (r != 0)
 		log_warn("could not change task limit", "group=%s reason=\"%s\"",
-			 group ? group : "all", r > 0 ? why.text : fault_words(r));
+			 group ? group : "all", r > 0 ? error.text : fault_words(r));
 }
 
 void tasks_reload(struct daemon *d, const struct settings *fresh)

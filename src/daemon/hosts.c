@@ -25,7 +25,7 @@ static int copy_settings(struct dialect_host *h, const struct settings *s)
 }
 
 int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
-		  struct why *why)
+		  struct error *error)
 {
 	int r = 0;
 
@@ -38,17 +38,17 @@ int hosts_prepare(struct hosts *h, const struct settings *s, struct environments
 			.env = dialect_variables(dialects[i]) ? &env->dialects[i] : NULL,
 		};
 		r = copy_settings(&h->list[i], s)
-			    ?: token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, why);
+			    ?: token_read(s, dialects[i], h->tokens[i], TOKEN_MAX, error);
 	}
-	return r != 0 ? r : hosts_step(h, DIALECT_PREPARE, why);
+	return r != 0 ? r : hosts_step(h, DIALECT_PREPARE, error);
 }
 
 int hosts_make_token(struct hosts *h, const struct settings *s, const struct dialect *d,
-		     struct why *why)
+		     struct error *error)
 {
 	char *token = h->tokens[dialect_index(d)];
 
-	return token[0] ? 0 : token_make(s, d, token, TOKEN_MAX, why);
+	return token[0] ? 0 : token_make(s, d, token, TOKEN_MAX, error);
 }
 
 const char *hosts_token(const struct hosts *h, const struct dialect *d)
@@ -65,14 +65,14 @@ int hosts_listening(struct hosts *h, const char *project, struct endpoint *e)
 	return life_of(host)->listening ? life_of(host)->listening(host, project, e) : 0;
 }
 
-int hosts_step(struct hosts *h, enum dialect_step step, struct why *why)
+int hosts_step(struct hosts *h, enum dialect_step step, struct error *error)
 {
 	int r = 0;
 
 	/* If a start failed, dialects that were not made yet are skipped. */
 	for (unsigned i = 0; r == 0 && i < n_dialects && h->list[i].dialect; i++) {
 		if (life_of(&h->list[i])->steps[step])
-			r = life_of(&h->list[i])->steps[step](&h->list[i], why);
+			r = life_of(&h->list[i])->steps[step](&h->list[i], error);
 	}
 	return r;
 }

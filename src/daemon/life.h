@@ -13,7 +13,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "daemon/daemon.h"
 #include "daemon/dialects.h"
@@ -57,11 +57,11 @@ struct hosts {
 /* Call it before anything is opened; a refusal means a wrong setting. The hosts and `env` must not
  * move afterwards. */
 int hosts_prepare(struct hosts *h, const struct settings *s, struct environments *env,
-		  struct why *why);
+		  struct error *error);
 
 /* Once the store is there: makes the token of a dialect that has one made for it. */
 int hosts_make_token(struct hosts *h, const struct settings *s, const struct dialect *d,
-		     struct why *why);
+		     struct error *error);
 
 /* NULL for none. */
 const char *hosts_token(const struct hosts *h, const struct dialect *d);
@@ -70,7 +70,7 @@ const char *hosts_token(const struct hosts *h, const struct dialect *d);
 int hosts_listening(struct hosts *h, const char *project, struct endpoint *e);
 
 /* Runs this step for each dialect; the first failure ends it. */
-int hosts_step(struct hosts *h, enum dialect_step step, struct why *why);
+int hosts_step(struct hosts *h, enum dialect_step step, struct error *error);
 
 /* The settings were read again; renews sections that follow a reload. `report` may be NULL. */
 void hosts_reload(struct hosts *h, const struct settings *fresh,
@@ -143,12 +143,12 @@ void registries_free(struct daemon *d);
 
 /* A broken project is skipped. Refuses to start if nothing at all can be served. */
 /* Tokens that are made stand beside the store, and so come after it. */
-int tokens_make(struct daemon *d, struct why *why);
-int listen_everywhere(struct daemon *d, struct why *why);
+int tokens_make(struct daemon *d, struct error *error);
+int listen_everywhere(struct daemon *d, struct error *error);
 
 /* One more dialect, at its usual place or, if somebody else is there, at a free port. Unless the
  * settings have it off. For server_opts. */
-int listen_on_request(void *daemon, const struct dialect *dialect, struct why *why);
+int listen_on_request(void *daemon, const struct dialect *dialect, struct error *error);
 
 /* Prints the listeners. Call it when the start has succeeded: readers take it for that. */
 void listen_say(const struct daemon *d);
@@ -158,42 +158,42 @@ void listen_say(const struct daemon *d);
 /* What the writer reports after a commit. */
 struct work *daemon_trailer(void *daemon);
 
-int daemon_open_engine(struct daemon *d, struct why *why);
+int daemon_open_engine(struct daemon *d, struct error *error);
 /* As the settings name it, or the machine's. */
 void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1]);
 
-int make_own_folder(const struct settings *s, struct why *why);
+int make_own_folder(const struct settings *s, struct error *error);
 
 /* The file in our state directory with the owners that koine store adopt has accepted. */
 int daemon_accepted(const struct settings *s, char *out, size_t size);
 /* A folder beside the store, named after it, so that two stores in one folder do not share it.
  * `out` has PATH_MAX bytes. */
 int daemon_beside_store(const struct daemon *d, const char *ending, char *out);
-int node_begin(struct daemon *d, struct why *why);
+int node_begin(struct daemon *d, struct error *error);
 int events_begin(struct daemon *d);
 /* Ends processes that a crash has left, and resumes tasks that waited. Call it before the
  * threads start. */
-int tasks_begin(struct daemon *d, struct why *why);
-int approvals_begin(struct daemon *d, struct why *why);
+int tasks_begin(struct daemon *d, struct error *error);
+int approvals_begin(struct daemon *d, struct error *error);
 int sessions_begin(struct daemon *d);
 /* After the agents. */
-int extracts_begin(struct daemon *d, struct why *why);
+int extracts_begin(struct daemon *d, struct error *error);
 void engine_reload(struct daemon *d);
 
 /* ---- agents.c: the chat, and who answers there ---- */
 
 /* Makes what needs no store, so that wrong settings show before anything listens. Call
  * agents_done in any case. */
-int agents_make(struct daemon *d, struct why *why);
+int agents_make(struct daemon *d, struct error *error);
 void agents_done(struct agents *a);
 
 /* The chat takes the agents, even on failure. It marks in the store what a crash has
  * interrupted, so call it before the threads start. */
-int agents_start(struct daemon *d, struct why *why);
+int agents_start(struct daemon *d, struct error *error);
 
 /* Takes new and changed agents, and the default. Running turns finish with the agent they began
  * with. On failure nothing changes. */
-int agents_reload(struct daemon *d, const struct settings *fresh, struct why *why);
+int agents_reload(struct daemon *d, const struct settings *fresh, struct error *error);
 void agents_renewed_free(struct agents_renewed *n); /* accepts NULL; after the chat */
 
 /* Ends all turns and lets them reach the store. It runs the loop until that is done, or until
@@ -242,7 +242,7 @@ void rules_check(const struct settings *s);
 /* ---- notify.c ---- */
 
 /* Call it after approvals and events. */
-int notify_begin(struct daemon *d, struct why *why);
+int notify_begin(struct daemon *d, struct error *error);
 /* When their settings have changed. */
 void notify_reload(struct daemon *d);
 /* Prints what each would do, and whether its secrets can be read. */
@@ -251,11 +251,11 @@ void notify_check(const struct settings *s);
 /* ---- model.c: memory, and the model that makes its vectors ---- */
 
 /* Whether its key can be read. */
-int model_check(const struct settings *s, struct why *why);
+int model_check(const struct settings *s, struct error *error);
 
 /* Starts memory, without a model if the settings name none, or if they name our own embedding
  * listener, which is logged. */
-int memories_begin(struct daemon *d, struct why *why);
+int memories_begin(struct daemon *d, struct error *error);
 
 /* Whether the URL leads to our own listener, so that we would ask ourselves. Host names are not
  * resolved, but the names of this machine are known. */
@@ -265,7 +265,7 @@ bool model_is_at(const char *url, const struct address *listener);
 
 /* Refuses a file that is named and cannot be used. One in a default place that cannot be used is
  * logged. *ret_file NULL: there is none. */
-int words_open(const struct settings *s, struct word_file **ret_file, struct why *why);
+int words_open(const struct settings *s, struct word_file **ret_file, struct error *error);
 
 /* ---- stop.c ---- */
 
@@ -290,29 +290,29 @@ void stop_server_closed(void *daemon);
 /* ---- token.c: secrets in files ---- */
 
 /* As file_read_secret; refuses an empty file. */
-int secret_read(const char *file, const char *what, char *out, size_t size, struct why *why);
+int secret_read(const char *file, const char *what, char *out, size_t size, struct error *error);
 /* Whether it can be read; whether the variable is set. For "", which names none, both are well. */
-int secret_check(const char *file, const char *what, struct why *why);
-int secret_check_variable(const char *name, struct why *why);
+int secret_check(const char *file, const char *what, struct error *error);
+int secret_check_variable(const char *name, struct error *error);
 
 /* The tokens that HTTP clients must present. */
 
 /* The token of a dialect: its own, or that of koine.token_file unless the dialect only accepts
  * its own. "": none. A token file must be private. */
 int token_read(const struct settings *s, const struct dialect *d, char *out, size_t size,
-	       struct why *why);
+	       struct error *error);
 
 /* Makes the file of a dialect whose life says so, unless the settings name one or "off". */
 int token_make(const struct settings *s, const struct dialect *d, char *out, size_t size,
-	       struct why *why);
+	       struct error *error);
 
 /* Where the token is that only this dialect has; "": none, or it is not in a file. */
 void token_find_file(const struct settings *s, const struct dialect *d, char *out, size_t size);
 
 /* Only its own; only that of koine.token_file. */
 int token_read_own(const struct settings *s, const struct dialect *d, char *out, size_t size,
-		   struct why *why);
-int token_read_common(const struct settings *s, char *out, size_t size, struct why *why);
+		   struct error *error);
+int token_read_common(const struct settings *s, char *out, size_t size, struct error *error);
 
 /*
  * The koined that already runs at the socket we would take. --check asks it, because a

@@ -80,18 +80,18 @@ static void name_occupant(const struct plan_row *row, char out[OCCUPANT_TEXT_MAX
 
 /* Another program may own a port permanently, and the original program a well-known socket. Any
  * other socket in use most likely belongs to a koined that is already running. */
-static int say_how_without(const struct daemon *d, const struct plan_row *row, struct why *why)
+static int say_how_without(const struct daemon *d, const struct plan_row *row, struct error *error)
 {
 	const char *name = row->dialect->name;
-	const struct why inner = *why;
+	const struct error inner = *error;
 	char who[OCCUPANT_TEXT_MAX];
 
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX && !row->dialect->home.path)
-		return refuse(why, REFUSE_CONFLICT, "%s%s%s", inner.text, who,
+		return refuse(error, REFUSE_CONFLICT, "%s%s%s", inner.text, who,
 			      d->settings->root[0] ? ""
 						   : "; to start another koined, use --root DIR");
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "%s%s; to start without %s, set [listen] %s = off or use --set listen.%s=off",
 		      inner.text, who, name, name, name);
 }
@@ -117,17 +117,17 @@ static void note_listener(const struct daemon *d, const struct plan_row *row)
 		 dialect->name);
 }
 
-static int check_runtime(const struct plan_row *row, struct why *why)
+static int check_runtime(const struct plan_row *row, struct error *error)
 {
 	char folder[PATH_LEN];
 
 	if (!row->runtime)
 		return 0;
 	paths_runtime(folder);
-	return paths_check_runtime(folder, why);
+	return paths_check_runtime(folder, error);
 }
 
-static int open_row(struct daemon *d, const struct plan_row *row, struct why *why)
+static int open_row(struct daemon *d, const struct plan_row *row, struct error *error)
 {
 	const struct dialect *dialect = row->dialect;
 	const unsigned i = dialect_index(dialect);
@@ -145,11 +145,12 @@ static int open_row(struct daemon *d, const struct plan_row *row, struct why *wh
 		.settings = d->hosts.list[i].settings,
 	};
 	struct endpoint *e;
-	int r = check_runtime(row, why);
+	int r = check_runtime(row, error);
 
 	if (r != 0)
 		return r;
-	r = server_listen(d->server, &opts, &e, why) ?: hosts_listening(&d->hosts, row->project, e);
+	r = server_listen(d->server, &opts, &e, error)
+		    ?: hosts_listening(&d->hosts, row->project, e);
 	if (r == 0 && e->guest)
 		r = hosts_listening(&d->hosts, row->project, e->guest);
 	if (r == 0)
@@ -159,7 +160,7 @@ static int open_row(struct daemon *d, const struct plan_row *row, struct why *wh
 
 /* Somebody else has the place where its clients look, or we may not use it: who is there is left
  * alone. A port is then a free one; beside a socket there is our own place. */
-static int yield(struct daemon *d, const struct plan_row *row, int r, struct why *why)
+static int yield(struct daemon *d, const struct plan_row *row, int r, struct error *error)
 {
 	char address[ADDRESS_TEXT_MAX];
 	char who[OCCUPANT_TEXT_MAX];
@@ -169,15 +170,15 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct why
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX) {
 		log_warn("default address not served", "dialect=%s reason=\"%s%s\"",
-			 row->dialect->name, why->text, who);
+			 row->dialect->name, error->text, who);
 		return 0;
 	}
 	if (r != REFUSE_CONFLICT)
 		return r;
 	log_warn("port in use, listening on another port", "dialect=%s address=%s reason=\"%s%s\"",
-		 row->dialect->name, address, why->text, who);
+		 row->dialect->name, address, error->text, who);
 	other.address.port = 0;
-	return open_row(d, &other, why);
+	return open_row(d, &other, error);
 }
 
 static void turn_away(void *arg, int fd, const struct peer *peer)
@@ -187,7 +188,7 @@ static void turn_away(void *arg, int fd, const struct peer *peer)
 
 /* The service manager listens where the settings have the dialect off. A socket that nobody
  * serves would keep clients waiting, so they are turned away. */
-static int listen_shut(struct daemon *d, const struct plan_row *row, struct why *why)
+static int listen_shut(struct daemon *d, const struct plan_row *row, struct error *error)
 {
 	const struct listener_opts opts = {
 		.fd = row->fd, .name = row->dialect->name, .anybody = true, .on_accept = turn_away};
@@ -196,40 +197,40 @@ static int listen_shut(struct daemon *d, const struct plan_row *row, struct why 
 		 "dialect=%s reason=\"the service manager passed a socket, but [listen] is "
 		 "off; clients are rejected\"",
 		 row->dialect->name);
-	return listener_open(d->loop, &row->address, &opts, &d->shut[d->n_shut++], why);
+	return listener_open(d->loop, &row->address, &opts, &d->shut[d->n_shut++], error);
 }
 
-static int listen_at(struct daemon *d, const struct plan_row *row, struct why *why)
+static int listen_at(struct daemon *d, const struct plan_row *row, struct error *error)
 {
 	int r;
 
 	if (row->off)
-		return listen_shut(d, row, why);
-	r = open_row(d, row, why);
+		return listen_shut(d, row, error);
+	r = open_row(d, row, error);
 	if (r > 0 && row->yields)
-		return yield(d, row, r, why);
-	return r == REFUSE_CONFLICT ? say_how_without(d, row, why) : r;
+		return yield(d, row, r, error);
+	return r == REFUSE_CONFLICT ? say_how_without(d, row, error) : r;
 }
 
 /* A project that cannot be served is logged and skipped, so that the others are served. An address
  * that the user named is not: a start without it would look like a success. */
-static int listen_in_project(struct daemon *d, const struct plan_row *row, struct why *why)
+static int listen_in_project(struct daemon *d, const struct plan_row *row, struct error *error)
 {
 	const struct dialect_life *life = row->dialect->life;
-	int r = life->check_folder(row->project, why);
+	int r = life->check_folder(row->project, error);
 	bool broken = r != 0;
 
 	if (r == 0)
-		r = listen_at(d, row, why);
+		r = listen_at(d, row, error);
 	if (r > 0 && !broken)
 		broken = row->fd < 0 && life->socket_broken(row->address.path);
 	if (!broken || !row->skipped_if_broken)
 		return r;
-	log_warn("could not serve project", "reason=\"%s\"", why->text);
+	log_warn("could not serve project", "reason=\"%s\"", error->text);
 	return 0;
 }
 
-int listen_everywhere(struct daemon *d, struct why *why)
+int listen_everywhere(struct daemon *d, struct error *error)
 {
 	const struct plan *plan = d->plan;
 	int r = 0;
@@ -237,11 +238,11 @@ int listen_everywhere(struct daemon *d, struct why *why)
 	for (unsigned i = 0; r == 0 && i < plan->n; i++) {
 		const struct plan_row *row = &plan->rows[i];
 
-		r = row->dialect->home.in_project ? listen_in_project(d, row, why)
-						  : listen_at(d, row, why);
+		r = row->dialect->home.in_project ? listen_in_project(d, row, error)
+						  : listen_at(d, row, error);
 	}
 	if (r == 0 && list_empty(&d->server->endpoints))
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "cannot serve any project, and no other listener is on");
 	return r;
 }
@@ -259,7 +260,7 @@ static int say_token_file(struct daemon *d, struct endpoint *e)
 	return e->token_file ? 0 : -ENOMEM;
 }
 
-int listen_on_request(void *daemon, const struct dialect *dialect, struct why *why)
+int listen_on_request(void *daemon, const struct dialect *dialect, struct error *error)
 {
 	struct daemon *d = daemon;
 	struct plan *plan = calloc(1, sizeof(*plan));
@@ -267,14 +268,14 @@ int listen_on_request(void *daemon, const struct dialect *dialect, struct why *w
 
 	if (!plan)
 		return -ENOMEM;
-	r = plan_one(d->settings, dialect, plan, why);
+	r = plan_one(d->settings, dialect, plan, error);
 	for (unsigned i = 0; r == 0 && i < plan->n; i++)
-		r = listen_at(d, &plan->rows[i], why);
+		r = listen_at(d, &plan->rows[i], error);
 	free(plan);
 	return r;
 }
 
-int tokens_make(struct daemon *d, struct why *why)
+int tokens_make(struct daemon *d, struct error *error)
 {
 	int r = 0;
 
@@ -282,7 +283,7 @@ int tokens_make(struct daemon *d, struct why *why)
 		struct endpoint *e = list_entry(at, struct endpoint, link);
 		const char *token;
 
-		r = hosts_make_token(&d->hosts, d->settings, e->dialect, why);
+		r = hosts_make_token(&d->hosts, d->settings, e->dialect, error);
 		if (r != 0)
 			return r;
 		token = hosts_token(&d->hosts, e->dialect);

@@ -55,17 +55,17 @@ static int complain_log(const char *path, int r)
 	return EX_CONFIG;
 }
 
-static int set_root(struct settings *s, const char *dir, struct why *why)
+static int set_root(struct settings *s, const char *dir, struct error *error)
 {
 	char here[PATH_LEN] = "";
 	int n;
 
 	if (dir[0] != '/' && !getcwd(here, sizeof(here)))
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current directory: %s",
-			      strerror(errno));
+		return refuse(error, REFUSE_UNAVAILABLE,
+			      "cannot determine the current directory: %s", strerror(errno));
 	n = snprintf(s->root, sizeof(s->root), "%s%s%s", here, here[0] ? "/" : "", dir);
 	if (n >= (int)sizeof(s->root))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "the path of --root is too long: %d bytes, limit %zu", n,
 			      sizeof(s->root) - 1);
 	return 0;
@@ -73,7 +73,7 @@ static int set_root(struct settings *s, const char *dir, struct why *why)
 
 /* There need not be a file at the standard place, and its folder may be closed to us. But a file that is
  * there, or was read before, is meant: an editor may just be replacing it. */
-static int read_standard(struct settings *s, struct why *why)
+static int read_standard(struct settings *s, struct error *error)
 {
 	static bool was_read;
 	char file[PATH_LEN];
@@ -81,39 +81,39 @@ static int read_standard(struct settings *s, struct why *why)
 	int r;
 
 	paths_config(file);
-	r = settings_read_file(s, file, why);
+	r = settings_read_file(s, file, error);
 	was_read = was_read || r == 0;
 	if (was_read)
 		return r;
 	return r == -ENOENT || r == -ENOTDIR || (r == -EACCES && stat(file, &st) != 0) ? 0 : r;
 }
 
-static int read_config(struct settings *s, struct why *why)
+static int read_config(struct settings *s, struct error *error)
 {
 	const char *named = given_flags[FLAG_CONFIG];
-	int r = named ? settings_read_file(s, named, why) : read_standard(s, why);
+	int r = named ? settings_read_file(s, named, error) : read_standard(s, error);
 
 	/* The sentence names the file. */
-	return r < 0 && r != -ENOMEM ? (int)why->code : r;
+	return r < 0 && r != -ENOMEM ? (int)error->code : r;
 }
 
-static int apply_flag(struct settings *s, int flag, struct why *why)
+static int apply_flag(struct settings *s, int flag, struct error *error)
 {
 	switch (flag) {
 	case FLAG_ROOT:
-		return set_root(s, optarg, why);
+		return set_root(s, optarg, error);
 	case FLAG_PROJECT:
-		return settings_add_project(s, optarg, why);
+		return settings_add_project(s, optarg, error);
 	case FLAG_LISTEN:
-		return settings_add_listen(s, optarg, why);
+		return settings_add_listen(s, optarg, error);
 	case FLAG_SET:
-		return settings_set_pair(s, optarg, why);
+		return settings_set_pair(s, optarg, error);
 	case FLAG_STORE:
-		return settings_set(s, "store", "url", optarg, why);
+		return settings_set(s, "store", "url", optarg, error);
 	case FLAG_AGENT:
-		return settings_set(s, "chat", "agent", optarg, why);
+		return settings_set(s, "chat", "agent", optarg, error);
 	case FLAG_LEVEL:
-		return settings_set(s, "daemon", "log_level", optarg, why);
+		return settings_set(s, "daemon", "log_level", optarg, error);
 	case FLAG_DEBUG:
 		s->debug_methods = true;
 		return 0;
@@ -122,14 +122,14 @@ static int apply_flag(struct settings *s, int flag, struct why *why)
 	}
 }
 
-static int apply_flags(struct settings *s, struct why *why)
+static int apply_flags(struct settings *s, struct error *error)
 {
 	int flag;
 
 	optind = 1;
 	opterr = 0;
 	while ((flag = getopt_long(main_argc, main_argv, flags_short, flags_long(), NULL)) != -1) {
-		int r = apply_flag(s, flag, why);
+		int r = apply_flag(s, flag, error);
 
 		if (r != 0)
 			return r;
@@ -138,15 +138,15 @@ static int apply_flags(struct settings *s, struct why *why)
 }
 
 /* The file, then the environment, then the flags. */
-static int read_settings(struct settings *s, struct why *why)
+static int read_settings(struct settings *s, struct error *error)
 {
 	settings_init(s);
 	if (given_flags[FLAG_SERVICE])
 		s->places = PLACES_OWN;
-	return read_config(s, why)
-		?: settings_read_environment(s, why)
-		?: apply_flags(s, why)
-		?: settings_check(s, why);
+	return read_config(s, error)
+		?: settings_read_environment(s, error)
+		?: apply_flags(s, error)
+		?: settings_check(s, error);
 }
 
 /* Handles flags that only print, and mistakes. -1: continue. */
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
 	static struct activation given;
 	static struct settings settings;
 	static struct plan plan;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int status, r;
 
 	if (argc > 1 && strcmp(argv[1], guard_command) == 0)
@@ -239,8 +239,8 @@ int main(int argc, char **argv)
 	status = look_at_flags();
 	if (status >= 0)
 		return status;
-	if (read_settings(&settings, &why) != 0)
-		return complain(why.text, why.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
+	if (read_settings(&settings, &error) != 0)
+		return complain(error.text, error.code == REFUSE_PARSE ? EX_USAGE : EX_CONFIG);
 	log_set_level(settings.log_level);
 	log_tail_start();
 	if (given_flags[FLAG_ADOPT])
@@ -248,8 +248,8 @@ int main(int argc, char **argv)
 	if (given_flags[FLAG_INIT_STORE])
 		return daemon_init_store(&settings);
 	activation_take(&given);
-	if (plan_make(&settings, &given, &plan, &why) != 0)
-		return complain(why.text, EX_CONFIG);
+	if (plan_make(&settings, &given, &plan, &error) != 0)
+		return complain(error.text, EX_CONFIG);
 	if (given_flags[FLAG_CHECK])
 		return daemon_check(&settings, &plan);
 	if (given_flags[FLAG_DIALECTS])

@@ -16,18 +16,18 @@
 
 enum { KEY_MAX = 4096 };
 
-static int read_key(const struct settings *s, char key[KEY_MAX], struct why *why)
+static int read_key(const struct settings *s, char key[KEY_MAX], struct error *error)
 {
 	key[0] = '\0';
 	return s->embedding_key_file[0]
-		       ? secret_read(s->embedding_key_file, "embedding key", key, KEY_MAX, why)
+		       ? secret_read(s->embedding_key_file, "embedding key", key, KEY_MAX, error)
 		       : 0;
 }
 
-int model_check(const struct settings *s, struct why *why)
+int model_check(const struct settings *s, struct error *error)
 {
 	char key[KEY_MAX];
-	int r = s->embedding_url[0] ? read_key(s, key, why) : 0;
+	int r = s->embedding_url[0] ? read_key(s, key, error) : 0;
 
 	explicit_bzero(key, sizeof(key));
 	return r;
@@ -129,9 +129,10 @@ static bool is_ourselves(const struct daemon *d)
 	list_for_each (at, following, &d->server->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
 		struct address address;
-		struct why why;
+		struct error error;
 
-		if (!e->dialect->makes_vectors || address_parse(e->address, &address, &why) != 0 ||
+		if (!e->dialect->makes_vectors ||
+		    address_parse(e->address, &address, &error) != 0 ||
 		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
 		log_warn("embedding_url ignored",
@@ -143,7 +144,7 @@ static bool is_ourselves(const struct daemon *d)
 	return false;
 }
 
-int memories_begin(struct daemon *d, struct why *why)
+int memories_begin(struct daemon *d, struct error *error)
 {
 	const struct settings *s = d->settings;
 	char key[KEY_MAX];
@@ -175,11 +176,11 @@ int memories_begin(struct daemon *d, struct why *why)
 		opts.index_folder = NULL;
 	if (s->embedding_url[0] && !is_ourselves(d)) {
 		opts.model = &model;
-		r = read_key(s, key, why);
+		r = read_key(s, key, error);
 	}
 	r = r
-		?: words_open(s, &opts.words, why)
-		?: memories_start(&opts, &d->engine->memories, why);
+		?: words_open(s, &opts.words, error)
+		?: memories_start(&opts, &d->engine->memories, error);
 	explicit_bzero(key, sizeof(key));
 	return r;
 }
@@ -207,18 +208,18 @@ static int open_default(const struct settings *s, struct word_file **ret_file)
 	unsigned n = default_places(s, places);
 
 	for (unsigned i = 0; i < n; i++) {
-		struct why why = {0};
-		int r = word_file_open(places[i], ret_file, &why);
+		struct error error = {0};
+		int r = word_file_open(places[i], ret_file, &error);
 
 		if (r <= 0)
 			return r;
 		if (r != REFUSE_NOT_FOUND)
-			log_warn("word table not used", "reason=\"%s\"", why.text);
+			log_warn("word table not used", "reason=\"%s\"", error.text);
 	}
 	return 0;
 }
 
-int words_open(const struct settings *s, struct word_file **ret_file, struct why *why)
+int words_open(const struct settings *s, struct word_file **ret_file, struct error *error)
 {
 	char path[PATH_LEN];
 
@@ -228,7 +229,7 @@ int words_open(const struct settings *s, struct word_file **ret_file, struct why
 	if (!s->words[0])
 		return open_default(s, ret_file);
 	if (!paths_expand(s->words, path))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "cannot expand memory.words = %s: no home directory", s->words);
-	return word_file_open(path, ret_file, why);
+	return word_file_open(path, ret_file, error);
 }

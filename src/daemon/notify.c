@@ -18,28 +18,28 @@ struct secrets {
 };
 
 static int read_secret(const char *variable, const char *file, const char *what,
-		       char out[NOTIFIER_SECRET_MAX], struct why *why)
+		       char out[NOTIFIER_SECRET_MAX], struct error *error)
 {
 	const char *value = variable[0] ? getenv(variable) : "";
 
 	out[0] = '\0';
 	if (file[0])
-		return file_read_secret(file, what, out, NOTIFIER_SECRET_MAX, why);
-	if (secret_check_variable(variable, why) != 0)
+		return file_read_secret(file, what, out, NOTIFIER_SECRET_MAX, error);
+	if (secret_check_variable(variable, error) != 0)
 		return REFUSE_NOT_FOUND;
 	if (strlen(value) >= NOTIFIER_SECRET_MAX)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "the value of environment variable %s is longer than %d bytes",
 			      variable, NOTIFIER_SECRET_MAX - 1);
 	snprintf(out, NOTIFIER_SECRET_MAX, "%s", value);
 	return 0;
 }
 
-static int read_secrets(const struct notify_setting *s, struct secrets *out, struct why *why)
+static int read_secrets(const struct notify_setting *s, struct secrets *out, struct error *error)
 {
-	return read_secret(s->key_env, s->key_file, "key", out->key, why)
-		?: read_secret(s->topic_env, s->topic_file, "topic", out->topic, why)
-		?: read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic, why);
+	return read_secret(s->key_env, s->key_file, "key", out->key, error)
+		?: read_secret(s->topic_env, s->topic_file, "topic", out->topic, error)
+		?: read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic, error);
 }
 
 /* ---- making them ---- */
@@ -56,7 +56,7 @@ static const char *url_of(const struct notify_setting *s)
 }
 
 static int make(struct loop *l, const struct notify_setting *s, const struct environment *env,
-		struct notifier **ret, struct why *why)
+		struct notifier **ret, struct error *error)
 {
 	struct secrets secrets = {.key = ""};
 	const struct notifier_opts opts = {
@@ -73,16 +73,16 @@ static int make(struct loop *l, const struct notify_setting *s, const struct env
 		.command = s->command,
 		.env = env,
 	};
-	int r = read_secrets(s, &secrets, why);
+	int r = read_secrets(s, &secrets, error);
 
 	if (r == 0)
-		r = notifier_new(l, &opts, ret, why);
+		r = notifier_new(l, &opts, ret, error);
 	explicit_bzero(&secrets, sizeof(secrets));
 	return r;
 }
 
 /* One whose key cannot be read is there and says so; the others work. */
-static int add(struct daemon *d, const struct notify_setting *s, struct why *why)
+static int add(struct daemon *d, const struct notify_setting *s, struct error *error)
 {
 	struct event_condition conditions[NOTIFY_CONDITIONS_MAX];
 	struct notify_rule rule = {
@@ -98,27 +98,27 @@ static int add(struct daemon *d, const struct notify_setting *s, struct why *why
 		.links = s->links && s->kind - 1 == NOTIFIER_WEBHOOK,
 	};
 	struct notifier *notifier = NULL;
-	struct why trouble = {.text = ""};
+	struct error trouble = {.text = ""};
 	struct arena arena;
 	int r;
 
 	arena_init(&arena, 4096);
-	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, why)
+	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, error)
 		    ?: make(d->loop, s, &d->environments.plain, &notifier, &trouble);
 	/* One that could not be made is there, too. */
 	if (r >= 0)
-		r = notify_add(d->engine->notify, &rule, notifier, trouble.text, why);
+		r = notify_add(d->engine->notify, &rule, notifier, trouble.text, error);
 	arena_done(&arena);
 	return r;
 }
 
-static int add_all(struct daemon *d, struct why *why)
+static int add_all(struct daemon *d, struct error *error)
 {
 	const struct notify_settings *s = &d->settings->notifies;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < s->n; i++)
-		r = add(d, &s->list[i], why);
+		r = add(d, &s->list[i], error);
 	return r;
 }
 
@@ -130,7 +130,7 @@ static bool find_page(void *arg, char out[NOTIFY_BASE_MAX])
 	return page_base(d->server, out, NOTIFY_BASE_MAX);
 }
 
-int notify_begin(struct daemon *d, struct why *why)
+int notify_begin(struct daemon *d, struct error *error)
 {
 	struct notify_opts opts = {
 		.loop = d->loop,
@@ -145,19 +145,19 @@ int notify_begin(struct daemon *d, struct why *why)
 
 	daemon_name_host(d->settings, opts.host);
 	r = notify_new(&opts, &d->engine->notify);
-	return r != 0 ? r : add_all(d, why);
+	return r != 0 ? r : add_all(d, error);
 }
 
 void notify_reload(struct daemon *d)
 {
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	notify_clear(d->engine->notify);
-	r = add_all(d, &why);
+	r = add_all(d, &error);
 	if (r != 0)
 		log_err("could not reload notifiers", "reason=\"%s\"",
-			r > 0 ? why.text : strerror(-r));
+			r > 0 ? error.text : strerror(-r));
 }
 
 /* ---- --check ---- */
@@ -167,8 +167,8 @@ void notify_check(const struct settings *s)
 	for (unsigned i = 0; i < s->notifies.n; i++) {
 		const struct notify_setting *n = &s->notifies.list[i];
 		struct secrets secrets = {.key = ""};
-		struct why why = {.text = ""};
-		int r = read_secrets(n, &secrets, &why);
+		struct error error = {.text = ""};
+		int r = read_secrets(n, &secrets, &error);
 
 		explicit_bzero(&secrets, sizeof(secrets));
 		if (r == 0)
@@ -176,6 +176,6 @@ void notify_check(const struct settings *s)
 			       notifier_kind_names[n->kind - 1]);
 		else
 			printf("would use     notifier %s (%s)  error: %s\n", n->name,
-			       notifier_kind_names[n->kind - 1], r > 0 ? why.text : strerror(-r));
+			       notifier_kind_names[n->kind - 1], r > 0 ? error.text : strerror(-r));
 	}
 }

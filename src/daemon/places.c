@@ -32,10 +32,10 @@ static void write_occupant(struct json *j, const char *place)
 	char text[OCCUPANT_TEXT_MAX];
 	struct address address;
 	struct occupant o;
-	struct why why;
+	struct error error;
 
 	json_key(j, "occupant");
-	if (address_parse(place, &address, &why) != 0 || !occupant_find(&address, &o)) {
+	if (address_parse(place, &address, &error) != 0 || !occupant_find(&address, &o)) {
 		json_null(j);
 		return;
 	}

@@ -21,7 +21,7 @@ static bool current_folder(char out[PATH_LEN])
 }
 
 /* A socket outside any project folder serves the first project named, or the current one. */
-static int set_project(struct plan_row *row, const struct settings *s, struct why *why)
+static int set_project(struct plan_row *row, const struct settings *s, struct error *error)
 {
 	const char *path = row->address.path;
 	const char *socket = row->dialect->home.socket;
@@ -37,32 +37,33 @@ static int set_project(struct plan_row *row, const struct settings *s, struct wh
 	} else if (s->root[0]) {
 		paths_resolve(s->root, row->project);
 	} else if (!current_folder(row->project)) {
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot determine the current directory");
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot determine the current directory");
 	}
 	return 0;
 }
 
-static int add_row(struct plan *p, const struct dialect *d, const char *address, struct why *why)
+static int add_row(struct plan *p, const struct dialect *d, const char *address,
+		   struct error *error)
 {
 	struct plan_row *row = &p->rows[p->n];
 	int r;
 
 	*row = (struct plan_row) {.dialect = d, .fd = -1};
-	r = address_parse(address, &row->address, why);
+	r = address_parse(address, &row->address, error);
 	if (r != 0)
 		return r;
 	if (row->address.kind == ADDRESS_HTTP && !d->http_paths && !d->http_routes)
-		return refuse(why, REFUSE_PARAMS, "%s does not support HTTP; use tcp:HOST:PORT",
+		return refuse(error, REFUSE_PARAMS, "%s does not support HTTP; use tcp:HOST:PORT",
 			      d->name);
 	p->n++;
 	return 0;
 }
 
 static int add_in_project(struct plan *p, const struct settings *s, const struct dialect *d,
-			  const char *folder, struct why *why)
+			  const char *folder, struct error *error)
 {
 	char address[PATH_LEN + 64];
-	struct why inner;
+	struct error inner;
 	int r;
 
 	snprintf(address, sizeof(address), "unix:%s/%s", folder, d->home.socket);
@@ -72,9 +73,9 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 	}
 	r = add_row(p, d, address, &inner);
 	if (r != 0)
-		return refuse(why, r, "project %s: %s", folder, inner.text);
+		return refuse(error, r, "project %s: %s", folder, inner.text);
 	p->rows[p->n - 1].skipped_if_broken = true;
-	return set_project(&p->rows[p->n - 1], s, why);
+	return set_project(&p->rows[p->n - 1], s, error);
 }
 
 /* Its first address in the settings; NULL: none. */
@@ -102,7 +103,7 @@ static bool has_own_places(const struct settings *s)
 /* A socket that was handed over has the name of its dialect, or else is koine's. It is already
  * bound. */
 static int add_given(struct plan *p, const struct settings *s, const struct activation *given,
-		     struct why *why)
+		     struct error *error)
 {
 	for (unsigned i = 0; i < given->n; i++) {
 		const struct dialect *d = dialect_find(given->sockets[i].name);
@@ -115,7 +116,7 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 			.skipped_if_broken = true,
 		};
 		row->off = has_own_places(s) && is_off(s, row->dialect);
-		if (row->dialect->home.in_project && set_project(row, s, why) != 0)
+		if (row->dialect->home.in_project && set_project(row, s, error) != 0)
 			return REFUSE_UNAVAILABLE;
 	}
 	return 0;
@@ -123,9 +124,9 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 
 /* A dialect with a port of its own; under --root it takes any free port. */
 static int add_port(struct plan *p, const struct settings *s, const struct dialect *d,
-		    struct why *why)
+		    struct error *error)
 {
-	int r = add_row(p, d, d->home.address, why);
+	int r = add_row(p, d, d->home.address, error);
 
 	if (r == 0 && s->root[0])
 		p->rows[p->n - 1].address.port = 0;
@@ -134,21 +135,21 @@ static int add_port(struct plan *p, const struct settings *s, const struct diale
 
 /* Under --root the root is a project; otherwise the current directory, if it has .aiwg. */
 static int add_current_project(struct plan *p, const struct settings *s, const struct dialect *d,
-			       struct why *why)
+			       struct error *error)
 {
 	char folder[PATH_LEN];
 	struct stat st;
 
 	if (s->root[0]) {
 		paths_resolve(s->root, folder);
-		return add_in_project(p, s, d, folder, why);
+		return add_in_project(p, s, d, folder, error);
 	}
 	if (stat(".aiwg", &st) != 0 || !S_ISDIR(st.st_mode) || !current_folder(folder))
 		return 0;
-	return add_in_project(p, s, d, folder, why);
+	return add_in_project(p, s, d, folder, error);
 }
 
-static int add_projects(struct plan *p, const struct settings *s, struct why *why)
+static int add_projects(struct plan *p, const struct settings *s, struct error *error)
 {
 	const struct dialect *d = NULL;
 	int r = 0;
@@ -156,7 +157,7 @@ static int add_projects(struct plan *p, const struct settings *s, struct why *wh
 	for (unsigned i = 0; i < n_dialects; i++)
 		d = dialects[i]->home.in_project ? dialects[i] : d;
 	for (unsigned i = 0; r == 0 && d && i < s->n_projects; i++)
-		r = add_in_project(p, s, d, s->projects[i], why);
+		r = add_in_project(p, s, d, s->projects[i], error);
 	return r;
 }
 
@@ -185,16 +186,16 @@ static bool is_anothers(const char *path)
 	       (lstat(lock, &st) == 0 && st.st_uid != geteuid());
 }
 
-static int add_path(struct plan *p, const struct dialect *d, const char *path, struct why *why)
+static int add_path(struct plan *p, const struct dialect *d, const char *path, struct error *error)
 {
 	char address[PLACE_MAX + sizeof("unix:")];
 
 	snprintf(address, sizeof(address), "unix:%s", path);
-	return add_row(p, d, address, why);
+	return add_row(p, d, address, error);
 }
 
 /* In the runtime directory. */
-static int add_runtime(struct plan *p, const struct dialect *d, struct why *why)
+static int add_runtime(struct plan *p, const struct dialect *d, struct error *error)
 {
 	char folder[PATH_LEN];
 	char path[PLACE_MAX];
@@ -202,7 +203,7 @@ static int add_runtime(struct plan *p, const struct dialect *d, struct why *why)
 
 	paths_runtime(folder);
 	snprintf(path, sizeof(path), "%s/%s", folder, d->home.socket);
-	r = add_path(p, d, path, why);
+	r = add_path(p, d, path, error);
 	if (r == 0)
 		p->rows[p->n - 1].runtime = true;
 	return r;
@@ -223,18 +224,18 @@ static bool named_elsewhere(const struct settings *s, const struct dialect *d, c
 /* Elsewhere, or where its clients look; or, if this user cannot write there, in the runtime
  * folder. */
 static int add_default(struct plan *p, const struct settings *s, const struct dialect *d,
-		       struct why *why)
+		       struct error *error)
 {
 	char path[PLACE_MAX];
 
 	if (d->home.address)
-		return add_port(p, s, d, why);
+		return add_port(p, s, d, error);
 	if (d->home.in_project)
-		return add_current_project(p, s, d, why);
+		return add_current_project(p, s, d, error);
 	if (named_elsewhere(s, d, path) || (d->home.path && paths_expand(d->home.path, path) &&
 					    paths_usable(path, NULL) && !is_anothers(path)))
-		return add_path(p, d, path, why);
-	return add_runtime(p, d, why);
+		return add_path(p, d, path, error);
+	return add_runtime(p, d, error);
 }
 
 static bool is_given(const struct plan *p, const struct dialect *d)
@@ -248,40 +249,40 @@ static bool is_given(const struct plan *p, const struct dialect *d)
 
 /* With places of our own: elsewhere, or in the runtime directory. Ports and projects are not ours. */
 static int add_own(struct plan *p, const struct settings *s, const struct dialect *d,
-		   struct why *why)
+		   struct error *error)
 {
 	char path[PLACE_MAX];
 
 	if (d->home.address || d->home.in_project || is_given(p, d))
 		return 0;
 	if (named_elsewhere(s, d, path))
-		return add_path(p, d, path, why);
-	return add_runtime(p, d, why);
+		return add_path(p, d, path, error);
+	return add_runtime(p, d, error);
 }
 
 /* And where its clients look. */
 static int add_both(struct plan *p, const struct settings *s, const struct dialect *d,
-		    struct why *why)
+		    struct error *error)
 {
 	char path[PLACE_MAX];
 	unsigned before;
-	int r = add_own(p, s, d, why);
+	int r = add_own(p, s, d, error);
 
 	before = p->n;
 	if (r != 0)
 		return r;
 	if (d->home.address)
-		r = add_port(p, s, d, why);
+		r = add_port(p, s, d, error);
 	else if (d->home.in_project)
-		return add_current_project(p, s, d, why);
+		return add_current_project(p, s, d, error);
 	else if (d->home.path && !named_elsewhere(s, d, path) && paths_expand(d->home.path, path))
-		r = add_path(p, d, path, why);
+		r = add_path(p, d, path, error);
 	for (; r == 0 && before < p->n; before++)
 		p->rows[before].yields = true;
 	return r;
 }
 
-static int add_named(struct plan *p, const struct settings *s, struct why *why)
+static int add_named(struct plan *p, const struct settings *s, struct error *error)
 {
 	for (unsigned i = 0; i < s->n_listens; i++) {
 		const struct listen_setting *l = &s->listens[i];
@@ -289,11 +290,12 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 		int r = 0;
 
 		if (strcmp(l->address, "on") == 0) {
-			r = has_own_places(s) ? add_both(p, s, d, why) : add_default(p, s, d, why);
+			r = has_own_places(s) ? add_both(p, s, d, error)
+					      : add_default(p, s, d, error);
 		} else if (strcmp(l->address, "off") != 0) {
-			r = add_row(p, d, l->address, why);
+			r = add_row(p, d, l->address, error);
 			if (r == 0 && d->home.in_project)
-				r = set_project(&p->rows[p->n - 1], s, why);
+				r = set_project(&p->rows[p->n - 1], s, error);
 		}
 		if (r != 0)
 			return r;
@@ -301,48 +303,49 @@ static int add_named(struct plan *p, const struct settings *s, struct why *why)
 	return 0;
 }
 
-static int add_all(struct plan *p, const struct settings *s, struct why *why)
+static int add_all(struct plan *p, const struct settings *s, struct error *error)
 {
-	int r = add_named(p, s, why);
+	int r = add_named(p, s, error);
 
 	for (unsigned i = 0; r == 0 && !s->listen_only && i < n_dialects; i++) {
 		const struct dialect *d = dialects[i];
 
 		if (!d->home.optional && !named_address(s, d))
-			r = has_own_places(s) ? add_own(p, s, d, why) : add_default(p, s, d, why);
+			r = has_own_places(s) ? add_own(p, s, d, error)
+					      : add_default(p, s, d, error);
 	}
 	return r;
 }
 
 int plan_one(const struct settings *s, const struct dialect *d, struct plan *ret_plan,
-	     struct why *why)
+	     struct error *error)
 {
 	int r;
 
 	ret_plan->n = 0;
 	if (is_off(s, d))
-		return refuse(why, REFUSE_FORBIDDEN, "disabled by [listen] %s = off", d->name);
-	r = add_default(ret_plan, s, d, why);
+		return refuse(error, REFUSE_FORBIDDEN, "disabled by [listen] %s = off", d->name);
+	r = add_default(ret_plan, s, d, error);
 	for (unsigned i = 0; r == 0 && i < ret_plan->n; i++)
 		ret_plan->rows[i].yields = true;
 	return r;
 }
 
 int plan_make(const struct settings *s, const struct activation *given, struct plan *ret_plan,
-	      struct why *why)
+	      struct error *error)
 {
 	int r;
 
 	ret_plan->n = 0;
-	r = add_given(ret_plan, s, given, why);
+	r = add_given(ret_plan, s, given, error);
 	/* What was handed over is all there is, or with places of our own the places of its
 	 * dialects. */
 	if (r == 0 && (given->n == 0 || has_own_places(s)))
-		r = add_all(ret_plan, s, why);
+		r = add_all(ret_plan, s, error);
 	if (r == 0)
-		r = add_projects(ret_plan, s, why);
+		r = add_projects(ret_plan, s, error);
 	if (r == 0 && ret_plan->n == 0)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "no listeners: every dialect is off; enable a dialect in [listen]");
 	return r;
 }

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "daemon/life.h"
 #include "daemon/settings/settings.h"
@@ -16,20 +16,20 @@ enum {
 
 /* ---- all of them ---- */
 
-static void left_out(const struct rule_setting *from, int r, const struct why *why)
+static void left_out(const struct rule_setting *from, int r, const struct error *error)
 {
 	log_warn("rule skipped", "reason=\"%s: rule '%s': %s\"", from->where, from->name,
-		 r > 0 ? why->text : fault_words(r));
+		 r > 0 ? error->text : fault_words(r));
 }
 
 /* What *ret_rule points at is gone. */
-static int check(const struct rule_setting *from, struct rule *ret_rule, struct why *why)
+static int check(const struct rule_setting *from, struct rule *ret_rule, struct error *error)
 {
 	struct arena a;
 	int r;
 
 	arena_init(&a, ARENA_MAX);
-	r = rule_make(from, &a, ret_rule, why) ?: automation_check_rule(ret_rule, why);
+	r = rule_make(from, &a, ret_rule, error) ?: automation_check_rule(ret_rule, error);
 	arena_done(&a);
 	return r;
 }
@@ -45,14 +45,15 @@ static int set_rules(const struct daemon *d)
 	arena_init(&a, ARENA_MAX);
 	d->engine->n_invalid_rules = 0;
 	for (unsigned i = 0; i < s->n; i++) {
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		r = rule_make(&s->list[i], &a, &rules[n], &why);
-		d->engine->n_invalid_rules += r != 0 || automation_check_rule(&rules[n], &why) != 0;
+		r = rule_make(&s->list[i], &a, &rules[n], &error);
+		d->engine->n_invalid_rules +=
+			r != 0 || automation_check_rule(&rules[n], &error) != 0;
 		if (r == 0)
 			n++;
 		else
-			left_out(&s->list[i], r, &why);
+			left_out(&s->list[i], r, &error);
 	}
 	r = automation_set_rules(d->engine->automation, (struct text) {NULL, 0}, rules, n, NULL,
 				 NULL);
@@ -76,24 +77,24 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		struct rule_setting *now = &fresh->rules.list[i];
 		const struct rule_setting *was =
 			section_find(&rule_section, d->settings, now->name);
-		struct why why = {.text = ""}, ignored;
+		struct error error = {.text = ""}, ignored;
 		struct rule unused;
-		int r = check(now, &unused, &why);
+		int r = check(now, &unused, &error);
 		bool stays = r != 0 && was && check(was, &unused, &ignored) == 0;
-		char key[SECTION_NAME_MAX + 80], reason[WHY_TEXT_MAX + 80];
+		char key[SECTION_NAME_MAX + 80], reason[ERROR_TEXT_MAX + 80];
 
 		if (r == 0)
 			continue;
-		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, why.field[0] ? "." : "",
-			 why.field);
-		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? why.text : fault_words(r),
+		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, error.field[0] ? "." : "",
+			 error.field);
+		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? error.text : fault_words(r),
 			 stays ? "the previous rule stays in effect" : "the rule is skipped");
 		if (report)
 			report->note(report->arg, &(struct reload_note) {
 							  .fate = RELOAD_INVALID,
 							  .key = key,
 							  .file = fresh->config,
-							  .line = line_of(now, why.field),
+							  .line = line_of(now, error.field),
 							  .reason = reason,
 						  });
 		now->invalid = !stays;
@@ -146,14 +147,14 @@ void rules_check(const struct settings *s)
 	for (unsigned i = 0; i < s->rules.n; i++) {
 		const struct rule_setting *from = &s->rules.list[i];
 		struct rule rule;
-		struct why why = {.text = ""};
-		int r = check(from, &rule, &why);
+		struct error error = {.text = ""};
+		int r = check(from, &rule, &error);
 
 		if (r == 0)
 			printf("would run     %s (%s)  ok%s\n", from->name, triggers[rule.trigger],
 			       rule.disabled ? ", disabled" : "");
 		else
 			printf("would run     %s  error: %s: %s\n", from->name, from->where,
-			       r > 0 ? why.text : fault_words(r));
+			       r > 0 ? error.text : fault_words(r));
 	}
 }

@@ -64,11 +64,11 @@ static void read_answer(struct running *r, const struct buf *answer)
 	const struct value *result, *pid;
 	char *text = arena_copy(&r->arena, answer->data, answer->len);
 	struct value *whole;
-	struct why why;
+	struct error error;
 	int64_t n;
 
 	if (!text ||
-	    json_read(&r->arena, text, answer->len, &json_default_limits, &whole, &why) != 0)
+	    json_read(&r->arena, text, answer->len, &json_default_limits, &whole, &error) != 0)
 		return;
 	result = value_find(whole, "result");
 	pid = value_find(result, "pid");

@@ -2,15 +2,15 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "daemon/life.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 
 static const struct agent_server_ops *const kinds[] = {[AGENT_SERVER_OPENCODE] = &opencode_server};
 
 static int add(struct daemon *d, const struct agent_server_setting *s)
 {
-	const struct mirror_opts opts = {
+	const struct bridge_opts opts = {
 		.ops = kinds[s->kind],
 		.name = s->name,
 		.url = s->url,
@@ -21,19 +21,19 @@ static int add(struct daemon *d, const struct agent_server_setting *s)
 		.away_ms = s->away_ms,
 	};
 
-	return mirror_add(d->engine->mirrors, &opts);
+	return bridge_add(d->engine->bridges, &opts);
 }
 
 int servers_begin(struct daemon *d)
 {
 	const struct agent_server_settings *s = &d->settings->agent_servers;
-	const struct mirrors_opts opts = {
+	const struct bridges_opts opts = {
 		.approvals = d->engine->approvals,
 		.events = d->engine->events,
 		.loop = d->loop,
 		.workers = d->workers,
 	};
-	int r = mirrors_new(&opts, &d->engine->mirrors);
+	int r = bridges_new(&opts, &d->engine->bridges);
 
 	for (unsigned i = 0; r == 0 && i < s->n; i++)
 		r = add(d, &s->list[i]);
@@ -50,7 +50,7 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 			section_find(&agent_server_section, fresh, was->name);
 
 		if (!now || !section_equal(&agent_server_section, was, now))
-			mirror_remove(d->engine->mirrors, was->name, now != NULL);
+			bridge_remove(d->engine->bridges, was->name, now != NULL);
 	}
 	for (unsigned i = 0; i < fresh->agent_servers.n; i++) {
 		const struct agent_server_setting *now = &fresh->agent_servers.list[i];
@@ -68,23 +68,23 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 /* ---- --check ---- */
 
 /* Whether the password is there. Whether the server answers, a running koined says. */
-static int look_at(const struct agent_server_setting *s, struct why *why)
+static int look_at(const struct agent_server_setting *s, struct error *error)
 {
-	return secret_check_variable(s->password_env, why)
-		       ?: secret_check(s->password_file, "password", why);
+	return secret_check_variable(s->password_env, error)
+		       ?: secret_check(s->password_file, "password", error);
 }
 
 void servers_check(const struct settings *s)
 {
 	for (unsigned i = 0; i < s->agent_servers.n; i++) {
 		const struct agent_server_setting *a = &s->agent_servers.list[i];
-		struct why why = {.text = "ok"};
-		int r = look_at(a, &why);
+		struct error error = {.text = "ok"};
+		int r = look_at(a, &error);
 
 		if (r < 0)
-			refuse(&why, REFUSE_INTERNAL, "%s", fault_words(r));
+			refuse(&error, REFUSE_INTERNAL, "%s", fault_words(r));
 		printf("would use     agent server %s (%s %s)  %s%s\n", a->name,
 		       agent_server_kind_word(a->kind), a->url, r != 0 ? "not available: " : "",
-		       why.text);
+		       error.text);
 	}
 }

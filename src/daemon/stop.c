@@ -13,7 +13,7 @@
 #include "engine/event/event.h"
 #include "engine/extract/extract.h"
 #include "engine/memory/memory.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 #include "engine/node/node.h"
 #include "engine/notify/notify.h"
 #include "engine/program/process.h"
@@ -127,7 +127,7 @@ void stop_begin(struct daemon *d, bool force)
 		timer_start(d->patience,
 			    (stop_ms > TASKS_MS ? stop_ms : TASKS_MS) + STOP_MARGIN_MS);
 		(void)hosts_step(&d->hosts, DIALECT_STOPPING, NULL);
-		mirrors_stop(d->engine->mirrors);
+		bridges_stop(d->engine->bridges);
 		notify_stop(d->engine->notify);
 		approvals_stop(d->engine->approvals);
 		tools_stop(d->engine->tools);

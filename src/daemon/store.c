@@ -36,14 +36,15 @@ int daemon_adopt(const struct settings *s)
 {
 	char url[PATH_LEN + 16], accepted[PATH_LEN + 16];
 	struct store_adopted a;
-	struct why why = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	bool is_file;
 
 	settings_store_url(s, url, sizeof(url));
 	is_file = strncmp(url, "sqlite:", 7) == 0;
-	if (make_own_folder(s, &why) != 0 || daemon_accepted(s, accepted, sizeof(accepted)) != 0 ||
-	    store_adopt(url, accepted, &a, &why) != 0) {
-		return complain(why.text, EX_UNAVAILABLE);
+	if (make_own_folder(s, &error) != 0 ||
+	    daemon_accepted(s, accepted, sizeof(accepted)) != 0 ||
+	    store_adopt(url, accepted, &a, &error) != 0) {
+		return complain(error.text, EX_UNAVAILABLE);
 	}
 	if (is_file && (!move_folder(&a, ".tasks") || !move_folder(&a, ".sessions")))
 		return EX_UNAVAILABLE;
@@ -62,11 +63,11 @@ int daemon_adopt(const struct settings *s)
 int daemon_init_store(const struct settings *s)
 {
 	char url[PATH_LEN + 16];
-	struct why why = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 
 	settings_store_url(s, url, sizeof(url));
-	if (store_init(url, &why) != 0) {
-		return complain(why.text, EX_UNAVAILABLE);
+	if (store_init(url, &error) != 0) {
+		return complain(error.text, EX_UNAVAILABLE);
 	}
 	printf("initialized %s\n", url);
 	return 0;
@@ -147,19 +148,20 @@ int daemon_move(const char *from, const char *to)
 		.stopped = stopped,
 	};
 	struct sigaction action = {.sa_handler = ask_stop};
-	struct why why = {.text = "out of memory"};
+	struct error error = {.text = "out of memory"};
 	struct store_moved moved;
 	int r;
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	on_terminal = isatty(STDOUT_FILENO) == 1;
-	r = store_move(from, to, &opts, &moved, &why);
+	r = store_move(from, to, &opts, &moved, &error);
 	end_line();
 	if (r == -ECANCELED && stopped())
 		return complain("stopped; run the same command again to continue", STOPPED);
 	if (r != 0)
-		return complain(why.text, why.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE);
+		return complain(error.text,
+				error.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE);
 	printf("Copied and checked %lld rows of %u tables%s. The old store is unchanged.\n",
 	       (long long)moved.n_rows, moved.n_tables,
 	       moved.resumed ? ", continuing an interrupted copy" : "");

@@ -10,7 +10,7 @@ struct counting {
 
 static struct done refuse_census(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_UNAVAILABLE, "storage not initialized"));
+	return call_fail(c, refuse(&c->error, REFUSE_UNAVAILABLE, "storage not initialized"));
 }
 
 static int take_census(struct call *c)

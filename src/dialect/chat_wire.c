@@ -114,10 +114,10 @@ static void write_message(struct json *j, const struct message *m, int64_t index
 {
 	json_begin_object(j);
 	json_member_int(j, "index", index);
-	json_members(j, &message_portrait, (struct selection) {.without = MESSAGE_BEHIND}, m, 0);
+	json_members(j, &message_schema, (struct selection) {.without = MESSAGE_BEHIND}, m, 0);
 	if (m->n_calls > 0)
 		write_calls(j, m);
-	json_members(j, &message_portrait, (struct selection) {.with = MESSAGE_BEHIND}, m, 0);
+	json_members(j, &message_schema, (struct selection) {.with = MESSAGE_BEHIND}, m, 0);
 	json_end_object(j);
 }
 

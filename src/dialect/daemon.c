@@ -24,7 +24,7 @@ struct done dialect_stop(struct call *c)
 
 	if (!opts->on_stop_asked)
 		return call_fail(
-			c, refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped"));
+			c, refuse(&c->error, REFUSE_FORBIDDEN, "this server cannot be stopped"));
 	opts->on_stop_asked(opts->arg, in->force);
 	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("stopping", true)));
 }
@@ -41,7 +41,7 @@ void dialect_openai_refusal(struct buf *body, const struct http_refusal *no, con
 			    const char *code)
 {
 	struct json j = json_writer(body);
-	const char *field = no->why ? no->why->field : "";
+	const char *field = no->error ? no->error->field : "";
 
 	json_begin_object(&j);
 	json_key(&j, "error");

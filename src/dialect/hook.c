@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/access.h"
 #include "call/server.h"
 #include "dialect/asker.h"
@@ -43,7 +43,7 @@ static void withdraw(struct hook_call *h)
 		approval_withdraw(call_approvals(h->call), h->id, TEXT("client"), NULL);
 }
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct hook_call *h = arg;
 
@@ -57,7 +57,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 							.decided_by = a->decided_by,
 							.id = a->id});
 	}
-	(void)(r != 0 ? call_fail_for(h->call, r, why) : h->end(h));
+	(void)(r != 0 ? call_fail_for(h->call, r, error) : h->end(h));
 }
 
 /* The client cancelled or disconnected, or the daemon is stopping. */
@@ -72,12 +72,12 @@ static void on_cancel(struct call *c, void *arg)
 	h->waiter = NULL;
 	withdraw(h);
 	(void)call_fail(c, c->server->stopping
-				   ? refuse(&c->why, REFUSE_STOPPING,
+				   ? refuse(&c->error, REFUSE_STOPPING,
 					    "koined is stopping: retry with the same id")
-				   : refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+				   : refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
-static int describe(struct hook_call *h, struct approval_new *ret, struct why *why)
+static int describe(struct hook_call *h, struct approval_new *ret, struct error *error)
 {
 	struct hook_place place = hook_place(&h->hook, &h->run);
 	struct text kind = h->hook.kind.len > 0 ? h->hook.kind : TEXT("function_call");
@@ -97,7 +97,7 @@ static int describe(struct hook_call *h, struct approval_new *ret, struct why *w
 		.from = call_asker(h->call),
 	};
 	if (!approval_kind_parse(kind, &ret->kind))
-		return refuse_field(why, "kind",
+		return refuse_field(error, "kind",
 				    "kind must be function_call or human_contact, not '%.*s'",
 				    TEXT_ARGS(text_cut(kind, 40)));
 	return 0;
@@ -109,9 +109,9 @@ struct done hook_decide(struct call *c, struct hook_call *h)
 	int r;
 
 	h->call = c;
-	r = describe(h, &new, &c->why)
+	r = describe(h, &new, &c->error)
 		    ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter,
-				     &c->why);
+				     &c->error);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, h);
 }
 
@@ -139,7 +139,7 @@ static int note_work(struct call *c)
 {
 	struct hook_call *h = c->opened;
 
-	return agent_note_add(call_events(c), &h->note, &c->why)
+	return agent_note_add(call_events(c), &h->note, &c->error)
 		       ?: session_observe(call_sessions(c), &c->arena, &h->note, &h->seen);
 }
 
@@ -158,12 +158,12 @@ static int find_memories(struct call *c, struct memory **ret_rows, unsigned *ret
 	f.by = q.by;
 	if (r == 0 && h->said.len == 0)
 		return memory_list(call_memories(c), c->lane, &c->arena, &f, ret_rows, ret_n,
-				   &c->why);
+				   &c->error);
 	if (r == 0)
 		r = search_continue(c, &q);
 	if (r == 0)
 		r = memory_search(call_memories(c), c->lane, &c->arena, &q, ret_rows, ret_n,
-				  &c->why);
+				  &c->error);
 	return r;
 }
 
@@ -217,7 +217,7 @@ static struct done note_then(struct call *c, int r)
 
 	if (r != 0)
 		log_caused(LOG_LEVEL_INFO, "could not record hook event", "event=%s reason=\"%s\"",
-			   h->hook.told->event, r > 0 ? c->why.text : fault_words(r));
+			   h->hook.told->event, r > 0 ? c->error.text : fault_words(r));
 	else
 		session_observed(call_sessions(c), &h->seen);
 	approval_call_was_made(call_approvals(c), h->hook.session, h->hook.tool, h->hook.input);
@@ -236,7 +236,7 @@ struct done hook_tell(struct call *c, struct hook_call *h)
 {
 	h->call = c;
 	if (c->client && !confined_may(c->client, "agent.note"))
-		return note_then(c, refuse(&c->why, REFUSE_FORBIDDEN,
+		return note_then(c, refuse(&c->error, REFUSE_FORBIDDEN,
 					   "a read-only agent may not call agent.note"));
 	return call_work(c, READER, look_work, look_then);
 }

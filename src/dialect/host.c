@@ -18,7 +18,7 @@ static void write_host(struct json *j, const struct node *n, const struct host *
 	if (h->state == HOST_ALIVE && node_fault(n))
 		shown.state = HOST_UNKNOWN;
 	json_begin_object(j);
-	json_members(j, &host_portrait, (struct selection) {0}, &shown, 0);
+	json_members(j, &host_schema, (struct selection) {0}, &shown, 0);
 	json_member_bool(j, "this", node_is_us(n, h->name));
 	json_member_int(j, "seen_ms_ago", now_ms > h->seen_ms ? now_ms - h->seen_ms : 0);
 	json_end_object(j);
@@ -44,7 +44,7 @@ static struct done handle_list(struct call *c)
 static struct done handle_forget(struct call *c)
 {
 	const struct host_in *in = c->in;
-	int r = node_forget(call_node(c), in->name, &c->why);
+	int r = node_forget(call_node(c), in->name, &c->error);
 
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("name", in->name), JSON_BOOL("forgotten", true)));

@@ -21,7 +21,7 @@ struct server;
 struct engine;
 struct session_wording;
 struct task_wording;
-struct why;
+struct error;
 
 /* A section of the settings that belongs to the dialect. */
 struct dialect_section {
@@ -31,7 +31,7 @@ struct dialect_section {
 	size_t size;
 	bool renewed; /* changes with a reload; else it stays as at the start */
 	/* Called when everything is read, to check that it fits together. */
-	int (*check)(const void *settings, struct why *why);
+	int (*check)(const void *settings, struct error *error);
 };
 
 /* The rows and defaults of a section, for an initialiser. */
@@ -88,12 +88,12 @@ enum dialect_step {
 };
 
 struct dialect_life {
-	int (*steps[N_DIALECT_STEPS])(struct dialect_host *h, struct why *why);
+	int (*steps[N_DIALECT_STEPS])(struct dialect_host *h, struct error *error);
 
 	/* Refuses an address in the settings that its clients would not accept. */
-	int (*check_address)(const char *address, struct why *why);
+	int (*check_address)(const char *address, struct error *error);
 	/* For sockets in projects: refuses a folder that cannot be served; it is then skipped. */
-	int (*check_folder)(const char *folder, struct why *why);
+	int (*check_folder)(const char *folder, struct error *error);
 	/* Whether something else stands where its socket, or the socket's lock, should be. */
 	bool (*socket_broken)(const char *path);
 	/* One of its endpoints is listening; `project` is the folder that it serves, or "". */

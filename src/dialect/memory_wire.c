@@ -18,7 +18,8 @@ static int read_subjects(struct call *c, const struct value *v, struct memory_ne
 		return -ENOMEM;
 	value_each (item, v) {
 		if (item->kind != VALUE_STRING)
-			return refuse_field(&c->why, "subjects", "subjects must be strings, not %s",
+			return refuse_field(&c->error, "subjects",
+					    "subjects must be strings, not %s",
 					    value_kind_name(item));
 		subjects[n++] = value_text(item);
 	}
@@ -32,7 +33,7 @@ static int read_expiry(struct call *c, const struct value *v, struct memory_new 
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	new->expires = true;
-	return field_whole("expires_days", v, &new->expires_days, &c->why);
+	return field_whole("expires_days", v, &new->expires_days, &c->error);
 }
 
 int memory_wire_time(struct call *c, const char *name, const struct value *v, int64_t *ret_ms)
@@ -40,7 +41,7 @@ int memory_wire_time(struct call *c, const char *name, const struct value *v, in
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	if (v->kind != VALUE_STRING || !clock_parse_iso(value_text(v), ret_ms))
-		return refuse_field(&c->why, name, "%s must be a time like 2026-11-15T07:47:17Z",
+		return refuse_field(&c->error, name, "%s must be a time like 2026-11-15T07:47:17Z",
 				    name);
 	if (*ret_ms == 0)
 		*ret_ms = 1; /* 0 would mean that no time is given */

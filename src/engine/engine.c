@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/approval.h"
 #include "engine/automation/automation.h"
 #include "engine/chat/chat.h"
@@ -13,7 +13,7 @@
 #include "engine/extract/extract.h"
 #include "engine/automation/job.h"
 #include "engine/memory/memory.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 #include "engine/node/node.h"
 #include "engine/notify/notify.h"
 #include "engine/program/process.h"
@@ -21,11 +21,11 @@
 #include "engine/task/task.h"
 #include "engine/program/tool.h"
 #include "engine/automation/trust.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "io/process/child.h"
 #include "store/store.h"
 
-int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why)
+int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct error *error)
 {
 	const struct store_opts store_opts = {
 		.n_readers = opts->n_readers, .host = opts->host, .accepted = opts->accepted};
@@ -34,7 +34,7 @@ int engine_open(const struct engine_opts *opts, struct engine **ret_engine, stru
 
 	if (!s)
 		return -ENOMEM;
-	r = store_open(opts->store, &store_opts, &s->store, why);
+	r = store_open(opts->store, &store_opts, &s->store, error);
 	if (r != 0) {
 		engine_close(s);
 		return r;
@@ -53,11 +53,11 @@ void engine_close(struct engine *s)
 	notify_free(s->notify);
 	jobs_free(s->jobs);
 	trust_free(s->trust);
-	visitors_free(s->visitors);
+	page_sessions_free(s->page_sessions);
 	tools_free(s->tools);
 	processes_free(s->processes);
 	sessions_free(s->sessions);
-	mirrors_free(s->mirrors);
+	bridges_free(s->bridges);
 	approvals_free(s->approvals);
 	tasks_free(s->tasks);
 	chat_free(s->chat);
@@ -128,9 +128,9 @@ struct work *engine_trailer(struct engine *s)
 	return events_trailer(s->events);
 }
 
-int engine_backup(struct engine *s, const char *path, struct why *why)
+int engine_backup(struct engine *s, const char *path, struct error *error)
 {
-	return store_backup(s->store, path, why);
+	return store_backup(s->store, path, error);
 }
 
 int engine_shrink(struct engine *s, bool *ret_more)
@@ -184,15 +184,15 @@ bool engine_need_check(const struct engine *s)
 
 void engine_check(struct engine *s, int lane, struct store_health *ret_health)
 {
-	struct why why = {.text = ""};
-	int r = store_quick_check(s->store, lane, &why);
+	struct error error = {.text = ""};
+	int r = store_quick_check(s->store, lane, &error);
 
 	/* If it was told to stop, it knows nothing, and the check stays due. */
 	*ret_health = (struct store_health) {.checked = r != -ECANCELED};
 	ret_health->failed = ret_health->checked && r != 0;
 	if (ret_health->failed)
 		snprintf(ret_health->text, sizeof(ret_health->text), "%s",
-			 r > 0 ? why.text : fault_words(r));
+			 r > 0 ? error.text : fault_words(r));
 }
 
 void engine_set_health(struct engine *s, const struct store_health *health)

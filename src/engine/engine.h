@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 struct approvals;
 struct automation;
@@ -16,7 +16,7 @@ struct events;
 struct extracts;
 struct jobs;
 struct memories;
-struct mirrors;
+struct bridges;
 struct node;
 struct notify;
 struct processes;
@@ -25,13 +25,13 @@ struct store;
 struct tasks;
 struct tools;
 struct trust;
-struct visitors;
+struct page_sessions;
 
 /* The condition of the store after a crash. */
 struct store_health {
 	bool checked;
 	bool failed;
-	char text[WHY_TEXT_MAX];
+	char text[ERROR_TEXT_MAX];
 };
 
 struct engine {
@@ -44,14 +44,14 @@ struct engine {
 	struct automation *automation; /* see automation.h */
 	struct sessions *sessions;     /* see session.h */
 	struct approvals *approvals;   /* see approval.h */
-	struct mirrors *mirrors;       /* NULL: not started; see mirror.h */
+	struct bridges *bridges;       /* NULL: not started; see bridge.h */
 	struct tools *tools;           /* see tool.h */
 	struct notify *notify;         /* see notify.h */
 	struct jobs *jobs;             /* see job.h */
 	struct trust *trust;           /* see trust.h */
 	struct extracts *extracts;     /* NULL: off; see extract.h */
 	struct processes *processes;   /* NULL: not allowed; see process.h */
-	struct visitors *visitors;     /* see visitor.h */
+	struct page_sessions *page_sessions; /* see page session.h */
 	struct store_health health;
 	unsigned n_invalid_rules; /* rules of the settings that are skipped */
 };
@@ -63,7 +63,7 @@ struct engine_opts {
 	const char *accepted; /* as in struct store_opts */
 };
 
-int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct why *why);
+int engine_open(const struct engine_opts *opts, struct engine **ret_engine, struct error *error);
 void engine_close(struct engine *s); /* accepts NULL */
 
 /* Runs on the writer's thread: around a batch of calls, and around each of them. Searches see
@@ -83,7 +83,7 @@ bool engine_trails(const struct engine *s);
 struct work *engine_trailer(struct engine *s);
 
 /* Copies the store into a new file, while it is in use. Runs on a reader's thread. */
-int engine_backup(struct engine *s, const char *path, struct why *why);
+int engine_backup(struct engine *s, const char *path, struct error *error);
 
 /* Why nothing can be written now; NULL if writing works, as far as is known. Any thread may call it. */
 const char *engine_failing(const struct engine *s);

@@ -37,7 +37,7 @@ static void add_reason(struct writer *w, const char *key)
 	json_member_str(&w->j, key, who);
 }
 
-static void add_why(struct writer *w, const char *key)
+static void add_reasons(struct writer *w, const char *key)
 {
 	if (is(w, "expired"))
 		json_member_str(&w->j, key, "no answer in time");
@@ -112,7 +112,7 @@ static const struct wording {
 	bool reasons; /* an approval has reasons, too */
 	const char *key;
 	const char *asks; /* neither approved nor denied */
-	const char *why[2];
+	const char *reason[2];
 } wordings[N_HOOK_FORMS] = {
 	/* "ask" makes the agent show its own dialog, even where it would have continued without one. */
 	[HOOK_PRE_TOOL] = {true, true, "permissionDecision", "ask", {"permissionDecisionReason"}},
@@ -141,8 +141,8 @@ static void write_decision(struct writer *w)
 			allows            ? "allow"
 			: is(w, "denied") ? "deny"
 					  : words->asks);
-	for (unsigned i = 0; (words->reasons || !allows) && i < 2 && words->why[i]; i++)
-		add_why(w, words->why[i]);
+	for (unsigned i = 0; (words->reasons || !allows) && i < 2 && words->reason[i]; i++)
+		add_reasons(w, words->reason[i]);
 	json_end_object(&w->j);
 	if (words->specific)
 		json_end_object(&w->j);

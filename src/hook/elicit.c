@@ -15,9 +15,9 @@ static const char decline[] = "/decline";
 static const char cancel[] = "/cancel";
 static const char accept[] = "accept";
 
-static int refuse_form(struct why *why, const char *words)
+static int refuse_form(struct error *error, const char *words)
 {
-	return refuse(why, REFUSE_METHOD, "unsupported elicitation: %s", words);
+	return refuse(error, REFUSE_METHOD, "unsupported elicitation: %s", words);
 }
 
 /* ---- choices ---- */
@@ -58,20 +58,20 @@ static const struct value *names_of(const struct value *field)
 	return names && names->kind == VALUE_ARRAY ? names->first : NULL;
 }
 
-static int add_choices(struct object_builder *into, const struct value *field, struct why *why)
+static int add_choices(struct object_builder *into, const struct value *field, struct error *error)
 {
 	const struct value *list = choices_of(field);
 	const struct value *name = names_of(field);
 
 	if (list->len == 0 || list->len > CHOICES_MAX)
-		return refuse(why, REFUSE_METHOD,
+		return refuse(error, REFUSE_METHOD,
 			      "unsupported elicitation: %u choices, expected 1 to %d", list->len,
 			      CHOICES_MAX);
 	value_each (v, list) {
 		struct choice c = read_choice(v, name);
 
 		if (c.value.len == 0)
-			return refuse_form(why, "a choice is not a string");
+			return refuse_form(error, "a choice is not a string");
 		object_text(into, NULL, c.shown);
 		name = name ? name->next : NULL;
 	}
@@ -100,7 +100,7 @@ static bool has_type(const struct value *field, const char *type)
 	return text_is(value_text(value_find(field, "type")), type);
 }
 
-static int add_field(struct object_builder *input, const struct value *field, struct why *why)
+static int add_field(struct object_builder *input, const struct value *field, struct error *error)
 {
 	bool is_text = has_type(field, "string") || has_type(field, "number") ||
 		       has_type(field, "integer");
@@ -109,13 +109,13 @@ static int add_field(struct object_builder *input, const struct value *field, st
 
 	if (field && !choices_of(field) && !has_type(field, "boolean"))
 		return is_text ? 0
-			       : refuse_form(why, "the field is not a string, number, boolean or "
-						  "choice");
+			       : refuse_form(error, "the field is not a string, number, boolean or "
+						    "choice");
 	choices = object_list(input, "choices");
 	if (!field) {
 		object_text(&choices, NULL, text_of(accept));
 	} else if (choices_of(field)) {
-		r = add_choices(&choices, field, why);
+		r = add_choices(&choices, field, error);
 	} else {
 		object_text(&choices, NULL, TEXT("yes"));
 		object_text(&choices, NULL, TEXT("no"));
@@ -125,7 +125,7 @@ static int add_field(struct object_builder *input, const struct value *field, st
 }
 
 /* The one field; NULL: none. */
-static int find_field(const struct value *schema, const struct value **ret, struct why *why)
+static int find_field(const struct value *schema, const struct value **ret, struct error *error)
 {
 	const struct value *fields = value_find(schema, "properties");
 
@@ -133,12 +133,12 @@ static int find_field(const struct value *schema, const struct value **ret, stru
 	if (!schema || schema->kind == VALUE_NULL || !fields)
 		return 0;
 	if (fields->kind != VALUE_OBJECT || fields->len > 1)
-		return refuse_form(why, "the form has more than one field");
+		return refuse_form(error, "the form has more than one field");
 	*ret = fields->first;
 	if (*ret &&
 	    ((*ret)->kind != VALUE_OBJECT || (*ret)->key_len == 0 ||
 	     (*ret)->key_len > NAME_MAX_BYTES || memchr((*ret)->key, '\0', (*ret)->key_len)))
-		return refuse_form(why, "the field has an invalid name or schema");
+		return refuse_form(error, "the field has an invalid name or schema");
 	return 0;
 }
 
@@ -163,21 +163,22 @@ static void add_message(struct object_builder *input, struct text message,
 }
 
 /* koine's own ask_human is in the inbox already. */
-static int check(const struct value *in, struct why *why)
+static int check(const struct value *in, struct error *error)
 {
 	struct text mode = value_text(value_find(in, "mode"));
 	struct text message = value_text(value_find(in, "message"));
 
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
-		return refuse_form(why, "koine's own request is already in the inbox");
+		return refuse_form(error, "koine's own request is already in the inbox");
 	if (mode.data && !text_is(mode, "form"))
-		return refuse_form(why, "the mode is not form");
+		return refuse_form(error, "the mode is not form");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
-		return refuse_form(why, "the message is missing or too long");
+		return refuse_form(error, "the message is missing or too long");
 	return 0;
 }
 
-int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *h, struct why *why)
+int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *h,
+			  struct error *error)
 {
 	const char *const once[] = {"mcp_server_name", "message", "mode", "requested_schema"};
 	struct text server = value_text(value_find(in, "mcp_server_name"));
@@ -186,14 +187,14 @@ int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *
 
 	for (size_t i = 0; i < sizeof(once) / sizeof(once[0]) && r == 0; i++)
 		r = hook_is_twice(in, once[i])
-			    ? refuse_form(why, "duplicate member in the hook input")
+			    ? refuse_form(error, "duplicate member in the hook input")
 			    : 0;
-	r = r ?: check(in, why) ?: find_field(value_find(in, "requested_schema"), &h->field, why);
+	r = r ?: check(in, error) ?: find_field(value_find(in, "requested_schema"), &h->field, error);
 	if (r != 0)
 		return r;
 	object_begin(&input, a);
 	add_message(&input, value_text(value_find(in, "message")), h->field);
-	r = add_field(&input, h->field, why);
+	r = add_field(&input, h->field, error);
 	h->kind = TEXT("human_contact");
 	h->tool = server.len > 0 ? text_cut(server, NAME_MAX_BYTES) : TEXT("Elicitation");
 	h->input = input.root;

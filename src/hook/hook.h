@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 
 enum hook_form {
 	HOOK_NONE,        /* nothing to decide, or unknown: nothing is said */
@@ -62,7 +62,7 @@ struct hook_vendor {
 /* What came, and how it is to be read. */
 struct hook_source {
 	struct text text;
-	const struct value *tree; /* NULL: it is no JSON, as `why` says already */
+	const struct value *tree; /* NULL: it is no JSON, as `error` says already */
 	struct text format;       /* "auto", "plain", or the name of a vendor; empty: "auto" */
 	struct text agent;        /* who asks; {NULL, 0}: as it looks */
 };
@@ -88,10 +88,11 @@ struct hook {
 };
 
 /*
- * REFUSE_PARSE, REFUSE_PARAMS: `why` says what is wrong, and the form is the best guess.
+ * REFUSE_PARSE, REFUSE_PARAMS: `error` says what is wrong, and the form is the best guess.
  * REFUSE_METHOD: there is nothing to decide about this event, but koined may be told of it.
  */
-int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why);
+int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret,
+	      struct error *error);
 
 /* What the agent is part of, if koined runs it; {NULL, 0}: unknown. */
 struct hook_run {

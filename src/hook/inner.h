@@ -22,6 +22,7 @@ void hook_begin_specific(struct json *j, const char *event);
 void hook_end_specific(struct json *j);
 
 /* elicit.c. REFUSE_METHOD: a human cannot be asked this way. */
-int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *h, struct why *why);
+int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *h,
+			  struct error *error);
 /* Adds nothing if the answer does not fit, so that it is none. */
 void hook_answer_elicitation(const struct hook *h, struct text answer, struct buf *out);

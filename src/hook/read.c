@@ -14,9 +14,9 @@ bool hook_is_twice(const struct value *in, const char *key)
 	return n > 1;
 }
 
-static int refuse_twice(struct why *why)
+static int refuse_twice(struct error *error)
 {
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "duplicate JSON member for the event name, the tool name or the tool input");
 }
 
@@ -30,7 +30,7 @@ static const struct value *object_in(const struct value *tree, const char *key)
 /* ---- what it is about ---- */
 
 static int find_event(const struct hook_source *from, struct hook *h, const struct hook_event **ret,
-		      struct why *why)
+		      struct error *error)
 {
 	struct text name = text_in(from->tree, "hook_event_name");
 
@@ -55,7 +55,7 @@ static int find_event(const struct hook_source *from, struct hook *h, const stru
 			h->said = text_in(from->tree, t->text);
 	}
 	h->form = h->vendor->silent;
-	return refuse(why, REFUSE_METHOD, "this event requires no decision");
+	return refuse(error, REFUSE_METHOD, "this event requires no decision");
 }
 
 /* ---- what the tool is given ---- */
@@ -84,11 +84,11 @@ static int find_input(struct arena *a, const struct hook_source *from, struct ho
 	const struct value *input = value_find(from->tree, member);
 	struct text inner = h->vendor && h->vendor->inner ? value_text(input) : (struct text) {0};
 	struct value *parsed = NULL;
-	struct why why;
+	struct error error;
 	int r = 0;
 
 	if (inner.data)
-		r = json_read(a, inner.data, inner.len, &json_default_limits, &parsed, &why);
+		r = json_read(a, inner.data, inner.len, &json_default_limits, &parsed, &error);
 	if (r < 0)
 		return r;
 	return wrap(a, parsed && parsed->kind == VALUE_OBJECT ? parsed : input, h);
@@ -96,7 +96,7 @@ static int find_input(struct arena *a, const struct hook_source *from, struct ho
 
 /* An event that stands for its tool. */
 static int read_one_tool(struct arena *a, const struct hook_source *from,
-			 const struct hook_event *event, struct hook *h, struct why *why)
+			 const struct hook_event *event, struct hook *h, struct error *error)
 {
 	struct object_builder b;
 
@@ -107,7 +107,7 @@ static int read_one_tool(struct arena *a, const struct hook_source *from,
 		const struct value *v = value_find(from->tree, *key);
 
 		if (hook_is_twice(from->tree, *key))
-			return refuse_twice(why);
+			return refuse_twice(error);
 		if (v)
 			object_value(&b, *key, v);
 	}
@@ -146,7 +146,7 @@ static bool is_koines(const struct hook *h)
 }
 
 static int read_vendors(struct arena *a, const struct hook_source *from, struct hook *h,
-			struct why *why)
+			struct error *error)
 {
 	const struct hook_vendor *v = h->vendor;
 	const struct hook_event *event;
@@ -155,41 +155,41 @@ static int read_vendors(struct arena *a, const struct hook_source *from, struct 
 	/* The agent may mean an event that needs a decision, even if the last one needs none. */
 	if (hook_is_twice(from->tree, "hook_event_name")) {
 		h->form = v->unread;
-		return refuse_twice(why);
+		return refuse_twice(error);
 	}
-	r = find_event(from, h, &event, why);
+	r = find_event(from, h, &event, error);
 	if (r != 0)
 		return r;
 	if (h->form == HOOK_ELICITATION) {
-		r = hook_read_elicitation(a, from->tree, h, why);
+		r = hook_read_elicitation(a, from->tree, h, error);
 		if (r != 0)
 			h->form = v->silent;
 		return r;
 	}
 	if (event && event->tool)
-		return read_one_tool(a, from, event, h, why);
+		return read_one_tool(a, from, event, h, error);
 	h->tool = text_in(from->tree, v->tool);
 	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
-		return refuse_twice(why);
+		return refuse_twice(error);
 	if (h->tool.len == 0)
-		return refuse(why, REFUSE_PARAMS, "missing tool name");
+		return refuse(error, REFUSE_PARAMS, "missing tool name");
 	h->by_rules = is_koines(h) && asks_by_itself(h, from->tree);
 	return find_input(a, from, h, v->input);
 }
 
 static int read_plain(struct arena *a, const struct hook_source *from, struct hook *h,
-		      struct why *why)
+		      struct error *error)
 {
 	h->form = HOOK_PLAIN;
 	h->tool = text_in(from->tree, "tool_name");
 	/* Only here may it be a question rather than a request for permission. */
 	h->kind = text_in(from->tree, "kind");
 	if (hook_is_twice(from->tree, "tool_name") || hook_is_twice(from->tree, "tool_input"))
-		return refuse_twice(why);
+		return refuse_twice(error);
 	if (h->tool.len > 0)
 		return find_input(a, from, h, "tool_input");
 	h->form = hook_guess(from->text, from->format);
-	return refuse(why, REFUSE_PARAMS, "missing tool_name");
+	return refuse(error, REFUSE_PARAMS, "missing tool_name");
 }
 
 /* ---- where it comes from ---- */
@@ -222,12 +222,12 @@ static bool has_odd_event(const struct value *in)
 	return event && event->kind != VALUE_STRING;
 }
 
-static int read_odd(const struct hook_source *from, struct hook *h, struct why *why)
+static int read_odd(const struct hook_source *from, struct hook *h, struct error *error)
 {
 	h->form = hook_guess(from->text, from->format);
 	if (!from->tree)
 		return REFUSE_PARSE;
-	return refuse(why, REFUSE_PARAMS, "%s",
+	return refuse(error, REFUSE_PARAMS, "%s",
 		      from->tree->kind != VALUE_OBJECT ? "the hook input is not an object"
 						       : "hook_event_name must be a string");
 }
@@ -239,21 +239,22 @@ void hook_read_unreceived(struct text agent, struct hook *ret)
 	*ret = (struct hook) {.agent = text_of(v->name), .vendor = v, .form = v->unread};
 }
 
-int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret, struct why *why)
+int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret,
+	      struct error *error)
 {
 	bool is_auto = from->format.len == 0 || text_is(from->format, "auto");
 
 	*ret = (struct hook) {.agent = from->agent};
 	if (!from->tree || from->tree->kind != VALUE_OBJECT || has_odd_event(from->tree))
-		return read_odd(from, ret, why);
+		return read_odd(from, ret, error);
 	ret->vendor = is_auto ? hook_vendor_of(from->tree) : hook_vendor_named(from->format);
 	if (!is_auto && !ret->vendor && !text_is(from->format, "plain"))
-		return refuse_field(why, "format", "unknown format '%.*s'",
+		return refuse_field(error, "format", "unknown format '%.*s'",
 				    TEXT_ARGS(text_cut(from->format, 40)));
 	if (!ret->agent.data && ret->vendor)
 		ret->agent = text_of(ret->vendor->name);
 	read_names(from->tree, ret);
-	return ret->vendor ? read_vendors(a, from, ret, why) : read_plain(a, from, ret, why);
+	return ret->vendor ? read_vendors(a, from, ret, error) : read_plain(a, from, ret, error);
 }
 
 /* The agent's own name for its session is used only where there is nothing better. */

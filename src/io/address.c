@@ -48,33 +48,33 @@ bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret,
 	return ntohl(in4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-int address_refuse_host(const char *host, struct why *why)
+int address_refuse_host(const char *host, struct error *error)
 {
 	/* Cut short, so that the sentence always says what is allowed. */
-	return refuse(why, REFUSE_FORBIDDEN,
+	return refuse(error, REFUSE_FORBIDDEN,
 		      "refusing to listen on %.100s: only loopback addresses "
 		      "(127.0.0.1, localhost, ::1) are allowed",
 		      host);
 }
 
-static int parse_path(const char *path, struct address *a, struct why *why)
+static int parse_path(const char *path, struct address *a, struct error *error)
 {
 	size_t len = strlen(path);
 
 	if (len == 0)
-		return refuse(why, REFUSE_PARAMS, "unix: requires a socket path");
+		return refuse(error, REFUSE_PARAMS, "unix: requires a socket path");
 	if (len > UNIX_PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "the socket path is too long (%zu bytes, limit %d): %s", len,
 			      UNIX_PATH_MAX, path);
 	if (!unix_name_fits(path))
 		return refuse(
-			why, REFUSE_TOO_LARGE,
+			error, REFUSE_TOO_LARGE,
 			"the socket path is too long (%zu bytes; shorten the path to %d bytes, or "
 			"its file name to %d): %s",
 			len, UNIX_NAME_MAX, UNIX_LAST_MAX, path);
 	if (path[len - 1] == '/')
-		return refuse(why, REFUSE_PARAMS, "socket path names a directory: %s", path);
+		return refuse(error, REFUSE_PARAMS, "socket path names a directory: %s", path);
 	memcpy(a->path, path, len + 1);
 	return 0;
 }
@@ -114,27 +114,27 @@ static bool split_host(const char *text, const char *colon, char *host, size_t s
 	return true;
 }
 
-static int parse_inet(const char *text, struct address *a, struct why *why)
+static int parse_inet(const char *text, struct address *a, struct error *error)
 {
 	const char *colon = strrchr(text, ':');
 	struct sockaddr_storage unused;
 	socklen_t unused_len;
 
 	if (!colon)
-		return refuse(why, REFUSE_PARAMS, "invalid address '%.100s': expected HOST:PORT",
+		return refuse(error, REFUSE_PARAMS, "invalid address '%.100s': expected HOST:PORT",
 			      text);
 	/* No host at all would mean every address, so it is reported as such. */
 	if (!split_host(text, colon, a->host, sizeof(a->host)))
-		return address_refuse_host(text, why);
+		return address_refuse_host(text, error);
 	if (!address_inet(a->host, 0, &unused, &unused_len))
-		return address_refuse_host(a->host, why);
+		return address_refuse_host(a->host, error);
 	if (!parse_port(colon + 1, &a->port))
-		return refuse(why, REFUSE_PARAMS, "invalid port in '%.100s': expected 0 to 65535",
+		return refuse(error, REFUSE_PARAMS, "invalid port in '%.100s': expected 0 to 65535",
 			      text);
 	return 0;
 }
 
-int address_parse(const char *text, struct address *ret_address, struct why *why)
+int address_parse(const char *text, struct address *ret_address, struct error *error)
 {
 	for (size_t i = 0; i < N_KINDS; i++) {
 		size_t n = strlen(kinds[i].prefix);
@@ -144,14 +144,14 @@ int address_parse(const char *text, struct address *ret_address, struct why *why
 		if (strncmp(text, kinds[i].prefix, n) != 0)
 			continue;
 		if (a.kind == ADDRESS_UNIX)
-			r = parse_path(text + n, &a, why);
+			r = parse_path(text + n, &a, error);
 		else
-			r = parse_inet(text + n, &a, why);
+			r = parse_inet(text + n, &a, error);
 		if (r == 0)
 			*ret_address = a;
 		return r;
 	}
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "invalid address '%.80s': use unix:PATH, tcp:HOST:PORT or http:HOST:PORT",
 		      text);
 }

@@ -303,7 +303,7 @@ static void remove_file(struct kept *k)
 {
 	struct socket_file f = {.lock_fd = k->lock_fd};
 	const char *path = strstr(k->key, unix_address);
-	struct why unused;
+	struct error unused;
 
 	if (k->lock_fd < 0 || !path)
 		return;

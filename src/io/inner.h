@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <uv.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/listener.h"
 #include "io/loop.h"
 
@@ -39,14 +39,15 @@ struct socket_file {
  * others are let in by their uid.
  *
  * Refuses as listener_open promises, and then leaves nothing behind. Waits up to two seconds
- * for somebody else who is about to start or stop there. Faults are worded in why, too.
+ * for somebody else who is about to start or stop there. Faults are worded in error, too.
  */
 int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
-		     struct why *why);
+		     struct error *error);
 
 /* The same for a socket that was bound by the program before ours, whose lock is in lock_fd. Its mode is set, since
  * the settings may have changed. */
-int socket_file_inherit(struct socket_file *f, const char *path, bool for_others, struct why *why);
+int socket_file_inherit(struct socket_file *f, const char *path, bool for_others,
+			struct error *error);
 
 /*
  * Removes the socket, if it is still the one we bound, and gives up the path. Call it while

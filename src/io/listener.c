@@ -193,7 +193,7 @@ static void on_retry(void *arg)
 		recover(l);
 }
 
-static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
+static int bind_inet(const struct address *a, int *ret_fd, struct error *error)
 {
 	CLEANUP(closep) int fd = -1;
 	struct sockaddr_storage addr;
@@ -202,7 +202,7 @@ static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
 	const int on = 1;
 
 	if (!address_inet(a->host, a->port, &addr, &len))
-		return address_refuse_host(a->host, why);
+		return address_refuse_host(a->host, error);
 	fd = socket(addr.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return -errno;
@@ -212,8 +212,8 @@ static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
 
 		address_format(a, text);
 		if (err == EADDRINUSE)
-			return refuse(why, REFUSE_CONFLICT, "address in use: %s", text);
-		return refuse(why, err == EACCES ? REFUSE_FORBIDDEN : REFUSE_UNAVAILABLE,
+			return refuse(error, REFUSE_CONFLICT, "address in use: %s", text);
+		return refuse(error, err == EACCES ? REFUSE_FORBIDDEN : REFUSE_UNAVAILABLE,
 			      "cannot bind %s: %s", text, strerror(err));
 	}
 	*ret_fd = fd;
@@ -221,7 +221,7 @@ static int bind_inet(const struct address *a, int *ret_fd, struct why *why)
 	return 0;
 }
 
-static int start_listening(struct listener *l, int backlog, struct why *why)
+static int start_listening(struct listener *l, int backlog, struct error *error)
 {
 	char text[ADDRESS_TEXT_MAX];
 
@@ -231,7 +231,7 @@ static int start_listening(struct listener *l, int backlog, struct why *why)
 		return -errno;
 	/* Two sockets may bind one port with SO_REUSEADDR; only one may listen. */
 	address_format(&l->address, text);
-	return refuse(why, REFUSE_CONFLICT, "address in use: %s", text);
+	return refuse(error, REFUSE_CONFLICT, "address in use: %s", text);
 }
 
 static void read_unix_name(struct listener *l, const struct sockaddr_un *un, socklen_t len)
@@ -284,7 +284,7 @@ static int read_name(struct listener *l)
 }
 
 /* A socket that was handed over: ours to use, its file not ours to remove. */
-static int adopt(struct listener *l, struct why *why)
+static int adopt(struct listener *l, struct error *error)
 {
 	struct sockaddr_storage unused;
 	int listens = 0, type = 0, r;
@@ -293,8 +293,8 @@ static int adopt(struct listener *l, struct why *why)
 	getsockopt(l->fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len);
 	getsockopt(l->fd, SOL_SOCKET, SO_TYPE, &type, &len);
 	if (!listens || type != SOCK_STREAM)
-		return refuse(why, REFUSE_PARAMS, "descriptor %d is not a listening stream socket",
-			      l->fd);
+		return refuse(error, REFUSE_PARAMS,
+			      "descriptor %d is not a listening stream socket", l->fd);
 	/* uv_poll_init makes it non-blocking. */
 	if (fcntl(l->fd, F_SETFD, FD_CLOEXEC) != 0)
 		return -errno;
@@ -302,7 +302,7 @@ static int adopt(struct listener *l, struct why *why)
 	if (r != 0)
 		return r;
 	if (!l->is_unix && !address_inet(l->address.host, 0, &unused, &len))
-		return address_refuse_host(l->address.host, why);
+		return address_refuse_host(l->address.host, error);
 	return 0;
 }
 
@@ -319,7 +319,7 @@ static int read_port(struct listener *l)
 }
 
 /* A port has no file mode: without the kernel's answer every user of the machine could come in. */
-static int know_peers(struct listener *l, bool guarded, struct why *why)
+static int know_peers(struct listener *l, bool guarded, struct error *error)
 {
 	char text[ADDRESS_TEXT_MAX];
 	int r = peer_ask_open(l->fd, &l->ask);
@@ -328,7 +328,7 @@ static int know_peers(struct listener *l, bool guarded, struct why *why)
 		return 0;
 	address_format(&l->address, text);
 	if (!guarded && !l->anybody)
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "the kernel cannot identify peers of %.60s (sock_diag: %s): set "
 			      "token_file or use a Unix socket",
 			      text, strerror(-r));
@@ -344,7 +344,7 @@ static void write_key(const struct listener *l, char out[INHERITED_KEY_MAX])
 	snprintf(out, INHERITED_KEY_MAX, "%s %s", l->name, address);
 }
 
-static int bind_own(struct listener *l, int backlog, struct why *why)
+static int bind_own(struct listener *l, int backlog, struct error *error)
 {
 	bool for_others = l->anybody || l->n_allow_uids > 0;
 	char key[INHERITED_KEY_MAX];
@@ -353,16 +353,16 @@ static int bind_own(struct listener *l, int backlog, struct why *why)
 	l->is_unix = l->address.kind == ADDRESS_UNIX;
 	write_key(l, key);
 	if (inherited_take(key, &l->fd, &l->file.lock_fd))
-		r = l->is_unix ? socket_file_inherit(&l->file, l->address.path, for_others, why)
+		r = l->is_unix ? socket_file_inherit(&l->file, l->address.path, for_others, error)
 			       : 0;
 	else if (l->is_unix)
-		r = socket_file_bind(&l->file, l->address.path, for_others, &l->fd, why);
+		r = socket_file_bind(&l->file, l->address.path, for_others, &l->fd, error);
 	else
-		r = bind_inet(&l->address, &l->fd, why);
+		r = bind_inet(&l->address, &l->fd, error);
 	if (r != 0)
 		return r;
 	/* Also for one that we inherited: clients see the pid of the process that listened last. */
-	return start_listening(l, backlog, why);
+	return start_listening(l, backlog, error);
 }
 
 /* The next program takes it, with the lock: its file stays. */
@@ -435,7 +435,8 @@ static int listener_new(struct loop *loop, const struct address *address,
 }
 
 int listener_open(struct loop *loop, const struct address *address,
-		  const struct listener_opts *opts, struct listener **ret_listener, struct why *why)
+		  const struct listener_opts *opts, struct listener **ret_listener,
+		  struct error *error)
 {
 	CLEANUP(listener_freep) struct listener *l = NULL;
 	CLEANUP(closep) int given = opts->fd;
@@ -448,14 +449,14 @@ int listener_open(struct loop *loop, const struct address *address,
 		l->fd = given;
 		l->given = true;
 		given = -1;
-		r = adopt(l, why);
+		r = adopt(l, error);
 	} else {
-		r = bind_own(l, opts->backlog, why);
+		r = bind_own(l, opts->backlog, error);
 	}
 	if (r == 0 && !l->is_unix)
 		r = read_port(l);
 	if (r == 0 && !l->is_unix)
-		r = know_peers(l, opts->guarded, why);
+		r = know_peers(l, opts->guarded, error);
 	if (r != 0)
 		return r;
 	r = uv_poll_init(loop_uv(loop), &l->poll, l->fd);

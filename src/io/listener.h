@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/peer.h"
 
@@ -28,7 +28,7 @@ struct address {
 /* "unix:PATH", "tcp:HOST:PORT" or "http:HOST:PORT" ([::1] in brackets). Refuses a path that no
  * socket can have or that is over UNIX_PATH_MAX bytes, and any host that is not loopback, naming
  * it. */
-int address_parse(const char *text, struct address *ret_address, struct why *why);
+int address_parse(const char *text, struct address *ret_address, struct error *error);
 
 /* The same form back, with the port that was really taken. */
 void address_format(const struct address *a, char out[ADDRESS_TEXT_MAX]);
@@ -69,7 +69,7 @@ struct listener_opts {
  * this user may not use is refused with REFUSE_FORBIDDEN.
  */
 int listener_open(struct loop *l, const struct address *address, const struct listener_opts *opts,
-		  struct listener **ret_listener, struct why *why);
+		  struct listener **ret_listener, struct error *error);
 
 /* Where it really listens. */
 const struct address *listener_address(const struct listener *l);
@@ -125,4 +125,4 @@ bool address_inet(const char *host, uint16_t port, struct sockaddr_storage *ret,
 		  socklen_t *ret_len);
 
 /* The sentence for such a host. */
-int address_refuse_host(const char *host, struct why *why);
+int address_refuse_host(const char *host, struct error *error);

@@ -36,17 +36,18 @@ enum {
 enum probe { PROBE_ABSENT, PROBE_DEAD, PROBE_DYING, PROBE_ALIVE };
 
 /* A fault, or a refusal where the user may want to try another path; worded in both cases. */
-static int cannot(struct why *why, const char *verb, const char *path, int err)
+static int cannot(struct error *error, const char *verb, const char *path, int err)
 {
 	if (err == EACCES || err == EPERM || err == EROFS)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, path, strerror(err));
-	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, path, strerror(err));
+		return refuse(error, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, path,
+			      strerror(err));
+	refuse(error, REFUSE_INTERNAL, "cannot %s %s: %s", verb, path, strerror(err));
 	return -err;
 }
 
-static int refuse_alive(struct why *why, const char *path)
+static int refuse_alive(struct error *error, const char *path)
 {
-	return refuse(why, REFUSE_CONFLICT, "address in use: %s", path);
+	return refuse(error, REFUSE_CONFLICT, "address in use: %s", path);
 }
 
 static bool same_file(const struct stat *a, const struct stat *b)
@@ -66,14 +67,14 @@ static void lock_path(const char *path, char out[LOCK_PATH_MAX])
 	snprintf(out, LOCK_PATH_MAX, "%s.lock", path);
 }
 
-static int make_parents(const char *path, struct why *why)
+static int make_parents(const char *path, struct error *error)
 {
 	char dir[UNIX_PATH_MAX + 1];
 	int r;
 
 	strcpy(dir, path);
 	r = file_make_parents(dir, 0700);
-	return r == 0 ? 0 : cannot(why, "create directory", dir, -r);
+	return r == 0 ? 0 : cannot(error, "create directory", dir, -r);
 }
 
 /* A daemon that is killed while it starts a program leaves a child that has everything open,
@@ -131,23 +132,23 @@ static int probe_patiently(const char *path, enum probe *ret_probe)
 	return r;
 }
 
-static int refuse_anothers(struct why *why, const char *path, uid_t uid)
+static int refuse_anothers(struct error *error, const char *path, uid_t uid)
 {
-	return refuse(why, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", path,
+	return refuse(error, REFUSE_FORBIDDEN, "%s belongs to another user (uid %u)", path,
 		      (unsigned)uid);
 }
 
 /* A file that is not empty, or not ours, belongs to somebody; it is not for us to lock and
  * remove. */
-static int check_lock(const struct stat *st, const char *lock, struct why *why)
+static int check_lock(const struct stat *st, const char *lock, struct error *error)
 {
 	if (!S_ISREG(st->st_mode) || st->st_size != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
-			      lock);
-	return st->st_uid != geteuid() ? refuse_anothers(why, lock, st->st_uid) : 0;
+		return refuse(error, REFUSE_CONFLICT,
+			      "%s is not a lock file; refusing to change it", lock);
+	return st->st_uid != geteuid() ? refuse_anothers(error, lock, st->st_uid) : 0;
 }
 
-static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct why *why)
+static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct error *error)
 {
 	/* O_NONBLOCK: a FIFO there must not hold us. */
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -155,15 +156,15 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 	int r;
 
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
-			      lock);
+		return refuse(error, REFUSE_CONFLICT,
+			      "%s is not a lock file; refusing to change it", lock);
 	/* In a folder that is open to everybody, the kernel lets nobody open another user's
 	 * file. */
 	if (fd < 0 && errno == EACCES && lstat(lock, ret_st) == 0 && ret_st->st_uid != geteuid())
-		return refuse_anothers(why, lock, ret_st->st_uid);
+		return refuse_anothers(error, lock, ret_st->st_uid);
 	if (fd < 0 || fstat(fd, ret_st) != 0)
-		return cannot(why, "open", lock, errno);
-	r = check_lock(ret_st, lock, why);
+		return cannot(error, "open", lock, errno);
+	r = check_lock(ret_st, lock, error);
 	if (r != 0)
 		return r;
 	*ret_fd = fd;
@@ -172,18 +173,18 @@ static int open_lock(const char *lock, int *ret_fd, struct stat *ret_st, struct 
 }
 
 /* One attempt; *ret_fd stays -1 when somebody else has it. */
-static int try_lock(const char *lock, int *ret_fd, struct why *why)
+static int try_lock(const char *lock, int *ret_fd, struct error *error)
 {
 	CLEANUP(closep) int fd = -1;
 	struct stat opened, named;
 	int r;
 
-	r = open_lock(lock, &fd, &opened, why);
+	r = open_lock(lock, &fd, &opened, error);
 	if (r != 0)
 		return r;
 	if (flock(fd, LOCK_EX | LOCK_NB) != 0)
 		return errno == EWOULDBLOCK || errno == EINTR ? 0
-							      : cannot(why, "lock", lock, errno);
+							      : cannot(error, "lock", lock, errno);
 	if (lstat(lock, &named) != 0 || !same_file(&named, &opened))
 		return 0;
 	*ret_fd = fd;
@@ -191,7 +192,7 @@ static int try_lock(const char *lock, int *ret_fd, struct why *why)
 	return 0;
 }
 
-static int take_lock(const char *path, int *ret_fd, struct why *why)
+static int take_lock(const char *path, int *ret_fd, struct error *error)
 {
 	uint64_t deadline = clock_steady_ms() + LOCK_WAIT_MS;
 	char lock[LOCK_PATH_MAX];
@@ -201,16 +202,16 @@ static int take_lock(const char *path, int *ret_fd, struct why *why)
 	for (;;) {
 		enum probe there = PROBE_ABSENT;
 
-		r = try_lock(lock, &fd, why);
+		r = try_lock(lock, &fd, error);
 		if (r != 0)
 			return r;
 		if (fd >= 0)
 			break;
 		/* No need to wait for a server that is already up. */
 		if (probe(path, &there) == 0 && there == PROBE_ALIVE)
-			return refuse_alive(why, path);
+			return refuse_alive(error, path);
 		if (clock_steady_ms() >= deadline)
-			return refuse(why, REFUSE_CONFLICT,
+			return refuse(error, REFUSE_CONFLICT,
 				      "another koined is starting or running at %s", path);
 		pause_a_little();
 	}
@@ -231,33 +232,33 @@ static void drop_lock(const char *path, int fd)
 }
 
 /* Makes room at the path, or refuses. The lock is held. */
-static int clear_path(const char *path, struct why *why)
+static int clear_path(const char *path, struct error *error)
 {
 	struct stat before, after;
 	enum probe there = PROBE_ABSENT;
 	int r;
 
 	if (lstat(path, &before) != 0)
-		return errno == ENOENT ? 0 : cannot(why, "access", path, errno);
+		return errno == ENOENT ? 0 : cannot(error, "access", path, errno);
 	if (!S_ISSOCK(before.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s exists and is not a socket", path);
+		return refuse(error, REFUSE_CONFLICT, "%s exists and is not a socket", path);
 	r = probe_patiently(path, &there);
 	if (r < 0)
-		return cannot(why, "probe", path, -r);
+		return cannot(error, "probe", path, -r);
 	if (there == PROBE_ABSENT)
 		return 0;
 	if (there == PROBE_ALIVE)
-		return refuse_alive(why, path);
+		return refuse_alive(error, path);
 	if (before.st_uid != geteuid())
-		return refuse_anothers(why, path, before.st_uid);
+		return refuse_anothers(error, path, before.st_uid);
 	if (lstat(path, &after) != 0 || !same_and_untouched(&before, &after))
-		return refuse(why, REFUSE_CONFLICT, "%s changed while koined checked it", path);
+		return refuse(error, REFUSE_CONFLICT, "%s changed while koined checked it", path);
 	if (unlink(path) != 0 && errno != ENOENT)
-		return cannot(why, "remove", path, errno);
+		return cannot(error, "remove", path, errno);
 	return 0;
 }
 
-static int bind_masked(const char *path, int fd, mode_t mask, struct why *why)
+static int bind_masked(const char *path, int fd, mode_t mask, struct error *error)
 {
 	CLEANUP(unix_name_close) struct unix_name name = {.folder = -1};
 	mode_t before;
@@ -265,7 +266,7 @@ static int bind_masked(const char *path, int fd, mode_t mask, struct why *why)
 
 	r = unix_name_open(path, &name);
 	if (r != 0)
-		return cannot(why, "bind", path, -r);
+		return cannot(error, "bind", path, -r);
 	/* Never bind first and chmod later: in between, anybody may connect. */
 	before = umask(mask);
 	r = bind(fd, (struct sockaddr *)&name.addr, sizeof(name.addr));
@@ -274,27 +275,27 @@ static int bind_masked(const char *path, int fd, mode_t mask, struct why *why)
 	if (r == 0)
 		return 0;
 	if (err == EADDRINUSE)
-		return refuse_alive(why, path);
-	return cannot(why, "bind", path, err);
+		return refuse_alive(error, path);
+	return cannot(error, "bind", path, err);
 }
 
-static int bind_locked(struct socket_file *f, mode_t mask, int *ret_fd, struct why *why)
+static int bind_locked(struct socket_file *f, mode_t mask, int *ret_fd, struct error *error)
 {
 	CLEANUP(closep) int fd = -1;
 	struct stat st;
 	int r;
 
-	r = clear_path(f->path, why);
+	r = clear_path(f->path, error);
 	if (r != 0)
 		return r;
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return cannot(why, "create a socket for", f->path, errno);
-	r = bind_masked(f->path, fd, mask, why);
+		return cannot(error, "create a socket for", f->path, errno);
+	r = bind_masked(f->path, fd, mask, error);
 	if (r != 0)
 		return r;
 	if (lstat(f->path, &st) != 0)
-		return cannot(why, "access", f->path, errno);
+		return cannot(error, "access", f->path, errno);
 	f->bound = st;
 	*ret_fd = fd;
 	fd = -1;
@@ -308,22 +309,22 @@ static mode_t socket_mode(bool for_others)
 }
 
 int socket_file_bind(struct socket_file *f, const char *path, bool for_others, int *ret_fd,
-		     struct why *why)
+		     struct error *error)
 {
 	int r, lock_fd;
 
 	f->lock_fd = -1;
 	if (strlen(path) > UNIX_PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "socket path is over %d bytes: %s",
+		return refuse(error, REFUSE_TOO_LARGE, "socket path is over %d bytes: %s",
 			      UNIX_PATH_MAX, path);
 	strcpy(f->path, path);
-	r = make_parents(path, why);
+	r = make_parents(path, error);
 	if (r != 0)
 		return r;
-	r = take_lock(path, &lock_fd, why);
+	r = take_lock(path, &lock_fd, error);
 	if (r != 0)
 		return r;
-	r = bind_locked(f, 0777 & ~socket_mode(for_others), ret_fd, why);
+	r = bind_locked(f, 0777 & ~socket_mode(for_others), ret_fd, error);
 	if (r != 0)
 		drop_lock(path, lock_fd);
 	else
@@ -347,7 +348,8 @@ static int set_mode(const char *path, mode_t mode, struct stat *ret_st)
 	return chmod(link, mode) == 0 ? 0 : -errno;
 }
 
-int socket_file_inherit(struct socket_file *f, const char *path, bool for_others, struct why *why)
+int socket_file_inherit(struct socket_file *f, const char *path, bool for_others,
+			struct error *error)
 {
 	int r;
 
@@ -356,7 +358,7 @@ int socket_file_inherit(struct socket_file *f, const char *path, bool for_others
 		return 0;
 	r = set_mode(path, socket_mode(for_others), &f->bound);
 	if (r != -ENOENT)
-		return r == 0 ? 0 : cannot(why, "set the mode of", path, -r);
+		return r == 0 ? 0 : cannot(error, "set the mode of", path, -r);
 	/* Without its file, the socket is not ours to remove. */
 	closep(&f->lock_fd);
 	f->lock_fd = -1;

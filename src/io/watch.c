@@ -355,19 +355,19 @@ static void watch_free(struct watch *w)
 
 CLEANUP_POINTER(watch, watch_free)
 
-static int explain(const struct watch *w, int r, struct why *why)
+static int explain(const struct watch *w, int r, struct error *error)
 {
 	if (r == -ENOENT)
-		return refuse(why, REFUSE_NOT_FOUND, "no such folder: %s", w->root);
+		return refuse(error, REFUSE_NOT_FOUND, "no such folder: %s", w->root);
 	if (r == -ENOTDIR)
-		return refuse(why, REFUSE_NOT_FOUND, "not a folder: %s", w->root);
+		return refuse(error, REFUSE_NOT_FOUND, "not a folder: %s", w->root);
 	if (r == -EACCES)
-		return refuse(why, REFUSE_FORBIDDEN, "no permission to read %s", w->root);
+		return refuse(error, REFUSE_FORBIDDEN, "no permission to read %s", w->root);
 	if (r == REFUSE_LIMIT)
-		return refuse(why, REFUSE_LIMIT, "too many folders in %s (limit %u)", w->root,
+		return refuse(error, REFUSE_LIMIT, "too many folders in %s (limit %u)", w->root,
 			      w->max_folders);
 	if (r == -ENOSPC || r == -EMFILE)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "no inotify watches left for %s: raise fs.inotify.max_user_watches",
 			      w->root);
 	return r;
@@ -397,20 +397,20 @@ static int watch_new(const char *root, const struct watch_opts *opts, struct wat
 }
 
 int watch_open(struct loop *l, const char *root, const struct watch_opts *opts,
-	       struct watch **ret_watch, struct why *why)
+	       struct watch **ret_watch, struct error *error)
 {
 	CLEANUP(watch_freep) struct watch *w = NULL;
 	int r;
 
 	if (strlen(root) >= PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "path is over %d bytes: %s", PATH_MAX, root);
+		return refuse(error, REFUSE_TOO_LARGE, "path is over %d bytes: %s", PATH_MAX, root);
 	r = watch_new(root, opts, &w);
 	if (r != 0)
 		return r;
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	r = w->fd < 0 ? -errno : scan_root(w);
 	if (r != 0)
-		return explain(w, r, why);
+		return explain(w, r, error);
 	r = uv_poll_init(loop_uv(l), &w->poll, w->fd);
 	if (r != 0)
 		return r;

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 struct watch;
@@ -35,5 +35,5 @@ struct watch_opts {
 };
 
 int watch_open(struct loop *l, const char *root, const struct watch_opts *opts,
-	       struct watch **ret_watch, struct why *why);
+	       struct watch **ret_watch, struct error *error);
 void watch_close(struct watch *w); /* accepts NULL; may be called from on_change */

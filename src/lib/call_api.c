@@ -24,7 +24,7 @@ struct done host_handle(struct call *c)
 		return call_fail(c, -ENOMEM);
 	h->handler((struct koine_call *)c, h->arg);
 	if (c->stage == CALL_RUNNING)
-		return call_fail(c, refuse(&c->why, REFUSE_INTERNAL,
+		return call_fail(c, refuse(&c->error, REFUSE_INTERNAL,
 					   "the handler of this method did not respond"));
 	return call_settled(c);
 }

@@ -27,7 +27,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "koine/koine.h"
 #include "lib/value_api.h"
 #include "wire/framing.h"
@@ -74,7 +74,7 @@ void gob_shapes_done(struct gob_shapes *s);
  * many shapes already.
  */
 int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
-		    const struct gob_shape **ret_shape, struct why *why);
+		    const struct gob_shape **ret_shape, struct error *error);
 
 /*
  * A client's side of Go's net/rpc: wire/netrpc between calls of JSON and a Go server.
@@ -117,7 +117,7 @@ void caller_gob_forget(struct caller_gob *g);
 /* Reads parameters, which may be NULL. Refuses as gob_params_read and doc_read do. After any
  * result but 0 there is nothing to undo. */
 int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
-		  struct why *why);
+		  struct error *error);
 void gob_call_done(struct gob_call *call);
 
 /* Appends the call, and on failure nothing. */
@@ -260,7 +260,8 @@ uint64_t caller_deadline(const struct koine_client *c);
 /* ---- caller_answer.c ---- */
 
 /* Reads a message; whose it is comes later. */
-int answer_read(const char *text, size_t len, struct koine_answer **ret_answer, struct why *why);
+int answer_read(const char *text, size_t len, struct koine_answer **ret_answer,
+		struct error *error);
 
 /* 0: a result, KOINE_ERROR_ANSWER: an error, -EBADMSG: neither. */
 int answer_sort(struct koine_answer *a);

@@ -23,14 +23,14 @@ static const struct value *find_member(const struct value *v, const char *key)
 	return found && found->kind != VALUE_NULL ? found : NULL;
 }
 
-int answer_read(const char *text, size_t len, struct koine_answer **ret_answer, struct why *why)
+int answer_read(const char *text, size_t len, struct koine_answer **ret_answer, struct error *error)
 {
 	CLEANUP(freep) struct koine_answer *a = calloc(1, sizeof(*a));
 	int r;
 
 	if (!a)
 		return -ENOMEM;
-	r = doc_read(&a->doc, text, len, why);
+	r = doc_read(&a->doc, text, len, error);
 	if (r != 0)
 		return r;
 	a->id = find_member(a->doc.root, "id");

@@ -49,14 +49,14 @@ CLEANUP_POINTER(pending, pending_free)
 static int write_body(struct koine_client *c, const struct pending *p, const char *params)
 {
 	struct koine_doc doc = {0};
-	struct why why = {0};
+	struct error error = {0};
 	struct json j;
 	int r;
 
 	if (params) {
-		r = doc_read(&doc, params, strlen(params), &why);
+		r = doc_read(&doc, params, strlen(params), &error);
 		if (r > 0)
-			caller_set_error(c, "params: %s", why.text);
+			caller_set_error(c, "params: %s", error.text);
 		if (r != 0)
 			return r;
 	}
@@ -101,17 +101,17 @@ static void write_http_head(const struct koine_client *c, struct buf *out)
 /* Kept as a tree, which becomes bytes when the connection is known. */
 static int read_gob_call(struct koine_client *c, struct pending *p, const char *params)
 {
-	struct why why = {0};
-	int r = gob_call_read(c->gob, params, &p->gob, &why);
+	struct error error = {0};
+	int r = gob_call_read(c->gob, params, &p->gob, &error);
 
 	/* Every other kind of parameters is a new type, and a connection has a limit on them. */
 	if (r == REFUSE_LIMIT && c->n_pending == 0) {
 		caller_drop(c);
 		caller_gob_forget(c->gob);
-		r = gob_call_read(c->gob, params, &p->gob, &why);
+		r = gob_call_read(c->gob, params, &p->gob, &error);
 	}
 	if (r > 0)
-		caller_set_error(c, "params: %s", why.text);
+		caller_set_error(c, "params: %s", error.text);
 	p->bytes = r == 0 ? p->gob.doc.arena.used : 0;
 	return r;
 }
@@ -399,14 +399,14 @@ static int dispatch(struct koine_client *c, struct koine_answer *a)
 	return 0;
 }
 
-static int bad_message(struct koine_client *c, int r, const struct why *why, bool eof)
+static int bad_message(struct koine_client *c, int r, const struct error *error, bool eof)
 {
 	if (r > 0 && eof)
 		caller_set_error(c, "%s closed the connection in the middle of a response",
 				 c->target.shown);
 	else if (r > 0)
 		caller_set_error(c, "the response from %s is not JSON-RPC: %s", c->target.shown,
-				 why->text);
+				 error->text);
 	else
 		caller_set_error(c, "cannot read a response: %s", strerror(-r));
 	if (r == REFUSE_TOO_LARGE)
@@ -418,24 +418,24 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 			       bool eof)
 {
 	struct koine_answer *a = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
-	r = answer_read(frame->data, frame->len, &a, &why);
+	r = answer_read(frame->data, frame->len, &a, &error);
 	c->in_used += used;
 	/* What a server of another framing says about a line before it hangs up. */
 	if (r > 0 && c->framing == &framing_line && frame->len > 0 && frame->data[0] == '\0') {
 		eof = false;
-		r = refuse(&why, REFUSE_REQUEST,
+		r = refuse(&error, REFUSE_REQUEST,
 			   "the message begins with a length; try framing 'length'");
 	}
 	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
 		koine_answer_free(a);
 		eof = false;
-		r = refuse(&why, REFUSE_REQUEST, "not an object");
+		r = refuse(&error, REFUSE_REQUEST, "not an object");
 	}
 	if (r != 0)
-		return caller_lost(c, bad_message(c, r, &why, eof));
+		return caller_lost(c, bad_message(c, r, &error, eof));
 	return dispatch(c, a);
 }
 
@@ -457,21 +457,22 @@ static bool is_refusal(struct koine_answer *a, int status)
 
 /* What the body says: an error's message, or {"error": "..."} as servers write it that did not
  * get as far as JSON-RPC. */
-static struct text said_why(const struct koine_answer *a)
+static struct text said_words(const struct koine_answer *a)
 {
-	struct text why = {0};
+	struct text words = {0};
 
 	if (a && a->error)
-		why = value_text(a->error->kind == VALUE_STRING ? a->error
-								: value_find(a->error, "message"));
-	return cut(why);
+		words = value_text(a->error->kind == VALUE_STRING
+					   ? a->error
+					   : value_find(a->error, "message"));
+	return cut(words);
 }
 
 /* `a` is what was in the body, if it was JSON. */
 static int http_fault(struct koine_client *c, const struct pending *p, int status,
 		      const char *reason, const struct koine_answer *a)
 {
-	struct text why = said_why(a);
+	struct text words = said_words(a);
 
 	if (status < 400) {
 		caller_set_error(c, "%s did not respond to '%.100s' with JSON-RPC (HTTP %d)",
@@ -479,8 +480,8 @@ static int http_fault(struct koine_client *c, const struct pending *p, int statu
 		return -EBADMSG;
 	}
 	caller_set_error(c, "%s refused '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
-			 status, reason[0] ? " " : "", reason, why.len > 0 ? ": " : "",
-			 TEXT_ARGS(why));
+			 status, reason[0] ? " " : "", reason, words.len > 0 ? ": " : "",
+			 TEXT_ARGS(words));
 	return status == 401 || status == 403 ? -EACCES : -EPROTO;
 }
 
@@ -494,7 +495,7 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	char reason[sizeof(http->reason)];
 	int status = frame->status;
 	bool is_answer;
-	struct why why;
+	struct error error;
 	int r;
 
 	if (!p) {
@@ -502,7 +503,7 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 		return caller_lost(c, -EBADMSG);
 	}
 	memcpy(reason, http->reason, sizeof(reason));
-	r = answer_read(frame->data, frame->len, &a, &why);
+	r = answer_read(frame->data, frame->len, &a, &error);
 	is_answer = r == 0 && is_answer_to(a, p) && !is_refusal(a, status);
 	c->in_used += used;
 	/* Answered before it was all sent: the rest would be taken for a request. */
@@ -514,7 +515,8 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 		settle_answer(c, p, TAKE(a));
 	else
 		settle(c, p,
-		       r < 0 ? bad_message(c, r, &why, false) : http_fault(c, p, status, reason, a),
+		       r < 0 ? bad_message(c, r, &error, false)
+			     : http_fault(c, p, status, reason, a),
 		       NULL);
 	koine_answer_free(a);
 	reopen_if_needed(c);
@@ -537,15 +539,15 @@ static int closed_by_peer(struct koine_client *c)
 	return caller_lost(c, -ECONNRESET);
 }
 
-static int refused_stream(struct koine_client *c, const struct why *why)
+static int refused_stream(struct koine_client *c, const struct error *error)
 {
 	int fault = -EBADMSG;
 
-	if (why->code == REFUSE_TOO_LARGE)
+	if (error->code == REFUSE_TOO_LARGE)
 		fault = -EMSGSIZE;
-	if (why->code == REFUSE_INTERNAL)
+	if (error->code == REFUSE_INTERNAL)
 		fault = -ENOMEM;
-	caller_set_error(c, "invalid response from %s: %s", c->target.shown, why->text);
+	caller_set_error(c, "invalid response from %s: %s", c->target.shown, error->text);
 	return caller_lost(c, fault);
 }
 
@@ -566,7 +568,7 @@ int caller_take_messages(struct koine_client *c, bool eof)
 				       : take_stream_message(c, &frame, used, eof);
 			break;
 		case FRAME_REFUSED:
-			return refused_stream(c, &frame.why);
+			return refused_stream(c, &frame.error);
 		case FRAME_MORE:
 		case FRAME_HEAD:
 		case FRAME_CONTINUE:

@@ -127,7 +127,7 @@ static void write_answer(struct answers *s, const struct netrpc_message *m)
 	/* Without a code it is no answer of the server and is not taken for one. */
 	if (m->error.len > 0)
 		json_member_int(&j, "code", code_of(m->error));
-	json_member_text(&j, "message", m->error.len > 0 ? m->error : text_of(m->why->text));
+	json_member_text(&j, "message", m->error.len > 0 ? m->error : text_of(m->body_error->text));
 	json_end_object(&j);
 	json_end_object(&j);
 }
@@ -151,14 +151,15 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 
 	if (sniff_json(s, in, len)) {
 		*ret_used = len;
-		refuse(&ret->why, REFUSE_PARSE, "received JSON instead of gob; try framing 'line'");
+		refuse(&ret->error, REFUSE_PARSE,
+		       "received JSON instead of gob; try framing 'line'");
 		return FRAME_REFUSED;
 	}
 	switch (netrpc_next(&s->reader, &s->arena, in, len, false, ret_used, &m)) {
 	case NETRPC_MORE:
 		return FRAME_MORE;
 	case NETRPC_REFUSED:
-		ret->why = *m.why;
+		ret->error = *m.body_error;
 		return FRAME_REFUSED;
 	case NETRPC_MESSAGE:
 		break;
@@ -166,8 +167,8 @@ static enum frame_kind answers_next(void *state, const char *in, size_t len, boo
 	write_answer(s, &m);
 	arena_reset(&s->arena);
 	if (s->text.err != 0) {
-		refuse(&ret->why, s->text.err == -ENOMEM ? REFUSE_INTERNAL : REFUSE_TOO_LARGE, "%s",
-		       strerror(-s->text.err));
+		refuse(&ret->error, s->text.err == -ENOMEM ? REFUSE_INTERNAL : REFUSE_TOO_LARGE,
+		       "%s", strerror(-s->text.err));
 		return FRAME_REFUSED;
 	}
 	ret->data = s->text.data;
@@ -233,15 +234,15 @@ void gob_call_done(struct gob_call *call)
 }
 
 int gob_call_read(struct caller_gob *g, const char *params, struct gob_call *ret_call,
-		  struct why *why)
+		  struct error *error)
 {
 	struct gob_call call = {.shape = &gob_shape_empty_struct};
 	int r;
 
-	r = doc_read(&call.doc, params ? params : "{}", params ? strlen(params) : 2, why);
+	r = doc_read(&call.doc, params ? params : "{}", params ? strlen(params) : 2, error);
 	if (r != 0)
 		return r;
-	r = gob_params_read(&g->shapes, &call.doc.arena, call.doc.root, &call.shape, why);
+	r = gob_params_read(&g->shapes, &call.doc.arena, call.doc.root, &call.shape, error);
 	if (r != 0) {
 		doc_done(&call.doc);
 		return r;

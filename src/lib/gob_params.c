@@ -39,7 +39,7 @@ static const struct draft draft_interface = {.kind = GOB_INTERFACE};
 
 struct drafting {
 	struct arena *arena;
-	struct why *why;
+	struct error *error;
 	int err;
 };
 
@@ -81,7 +81,7 @@ static void add_field(struct drafting *d, struct draft *to, const char *name, si
 	struct draft_field *f;
 
 	if (to->n_fields == GOB_FIELDS_MAX || memchr(name, '\0', len)) {
-		fail(d, refuse(d->why, REFUSE_PARAMS, "an object has %s",
+		fail(d, refuse(d->error, REFUSE_PARAMS, "an object has %s",
 			       to->n_fields == GOB_FIELDS_MAX ? "too many members"
 							      : "a member name with a NUL byte"));
 		return;
@@ -176,7 +176,7 @@ static void become(struct value *v, const struct value *other)
 
 static const struct draft *unfit(struct drafting *d, const struct value *told, const char *want)
 {
-	return fail(d, refuse(d->why, REFUSE_PARAMS, "%.*s requires %s", (int)told->key_len,
+	return fail(d, refuse(d->error, REFUSE_PARAMS, "%.*s requires %s", (int)told->key_len,
 			      told->key, want));
 }
 
@@ -323,7 +323,7 @@ static const struct draft *draft_form(struct drafting *d, struct value *v)
 		if (text_is(name, forms[i].name))
 			return forms[i].take(d, v, told);
 	}
-	return fail(d, refuse(d->why, REFUSE_PARAMS,
+	return fail(d, refuse(d->error, REFUSE_PARAMS,
 			      "unknown type '%.*s': use $int, $uint, $float, $bytes, $map or $any",
 			      (int)(name.len < 40 ? name.len : 40), name.data));
 }
@@ -361,7 +361,7 @@ static const struct draft *draft_number(struct drafting *d, const struct value *
 		return &draft_uint;
 	if (value_double(v, &f))
 		return &draft_float;
-	return fail(d, refuse(d->why, REFUSE_PARAMS, "a number has too many digits"));
+	return fail(d, refuse(d->error, REFUSE_PARAMS, "a number has too many digits"));
 }
 
 static const struct draft *draft_of(struct drafting *d, struct value *v)
@@ -447,7 +447,7 @@ static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
 	}
 	copy = s->n < GOB_SHAPES_MAX ? copy_shape(s, made) : NULL;
 	if (!copy) {
-		fail(d, refuse(d->why, REFUSE_LIMIT, "too many parameter types"));
+		fail(d, refuse(d->error, REFUSE_LIMIT, "too many parameter types"));
 		return NULL;
 	}
 	s->all[s->n++] = copy;
@@ -537,15 +537,15 @@ static const struct gob_shape *shape_of(struct drafting *d, struct gob_shapes *s
 }
 
 int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
-		    const struct gob_shape **ret_shape, struct why *why)
+		    const struct gob_shape **ret_shape, struct error *error)
 {
-	struct drafting d = {.arena = a, .why = why};
+	struct drafting d = {.arena = a, .error = error};
 	const struct draft *draft = draft_of(&d, v);
 	const struct gob_shape *shape;
 
 	/* Go has no value for it at the top level. */
 	if (d.err == 0 && (draft->kind == 0 || draft->kind == GOB_INTERFACE))
-		fail(&d, refuse(why, REFUSE_PARAMS,
+		fail(&d, refuse(error, REFUSE_PARAMS,
 				"null and $any cannot be used as the parameter value"));
 	shape = d.err == 0 ? shape_of(&d, s, "Args", draft) : NULL;
 	if (d.err != 0)

@@ -49,7 +49,7 @@ struct koine_server {
 	bool anybody;
 	struct list timers; /* struct host_timer */
 	struct list mcps;   /* struct koine_mcp */
-	struct why why;
+	struct error error;
 };
 
 /* What a call keeps for the host while it is open: in its arena, at call->state. */
@@ -78,7 +78,7 @@ void host_mcps_free(struct koine_server *s);
 int host_listen(struct koine_server *s, struct endpoint_opts *opts, const char *address,
 		char *bound, size_t bound_size, struct endpoint **ret_endpoint);
 
-/* Puts the reason into s->why, unless it is there. */
+/* Puts the reason into s->error, unless it is there. */
 int host_explain(struct koine_server *s, int r);
 
 /* The row's handler: asks the host, and makes sure that the call is answered. */

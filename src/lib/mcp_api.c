@@ -116,7 +116,7 @@ int koine_mcp_new(struct koine_server *s, const struct koine_mcp_info *info,
 	struct koine_mcp *m;
 	int r;
 
-	s->why.text[0] = '\0';
+	s->error.text[0] = '\0';
 	if (!info->name || !info->version)
 		return host_explain(s, -EINVAL);
 	m = calloc(1, sizeof(*m));
@@ -141,7 +141,7 @@ static int offer_new(struct koine_mcp *m, const struct koine_method *method, str
 	struct offer *o = calloc(1, sizeof(*o));
 	int r;
 
-	m->server->why.text[0] = '\0';
+	m->server->error.text[0] = '\0';
 	if (!o)
 		return -ENOMEM;
 	list_append(&m->offers, &o->link);
@@ -244,7 +244,7 @@ int koine_mcp_listen(struct koine_mcp *m, const char *address, const char *token
 	struct endpoint *e;
 	int r;
 
-	s->why.text[0] = '\0';
+	s->error.text[0] = '\0';
 	if (token) {
 		if ((size_t)snprintf(bearer, sizeof(bearer), "%s", token) >= sizeof(bearer))
 			return host_explain(s, -EINVAL);
@@ -287,7 +287,7 @@ int koine_mcp_stdio(struct koine_mcp *m, int in, int out)
 	int fd;
 	int r;
 
-	m->server->why.text[0] = '\0';
+	m->server->error.text[0] = '\0';
 	if (m->stdio)
 		return host_explain(m->server, -EALREADY);
 	r = pipes_new(m->server->loop, in, out, stdio_ended, m, &m->stdio, &fd);

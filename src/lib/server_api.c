@@ -183,14 +183,14 @@ void koine_server_free(struct koine_server *s)
 
 const char *koine_server_error(const struct koine_server *s)
 {
-	return s->why.text;
+	return s->error.text;
 }
 
 int host_explain(struct koine_server *s, int r)
 {
 	/* Unless somebody who knew more has already said it. */
-	if (r < 0 && !s->why.text[0])
-		refuse(&s->why, REFUSE_INTERNAL, "%s", strerror(-r));
+	if (r < 0 && !s->error.text[0])
+		refuse(&s->error, REFUSE_INTERNAL, "%s", strerror(-r));
 	return r;
 }
 
@@ -199,7 +199,7 @@ int koine_server_add(struct koine_server *s, const struct koine_method *method)
 	struct host_method *h;
 	int r = host_method_new(method, &h);
 
-	s->why.text[0] = '\0';
+	s->error.text[0] = '\0';
 	if (r != 0)
 		return host_explain(s, r);
 	r = registry_add(s->registry, &h->row, 1);
@@ -227,13 +227,13 @@ static int choose_framing(struct koine_server *s, const char *name, enum framing
 			return 0;
 		}
 	}
-	return refuse(&s->why, REFUSE_PARAMS, "unknown framing '%.40s': use line, length or http",
+	return refuse(&s->error, REFUSE_PARAMS, "unknown framing '%.40s': use line, length or http",
 		      name);
 }
 
 int koine_server_allow(struct koine_server *s, int64_t uid)
 {
-	s->why.text[0] = '\0';
+	s->error.text[0] = '\0';
 	if (uid == KOINE_ANYBODY) {
 		s->anybody = true;
 		return 0;
@@ -241,7 +241,7 @@ int koine_server_allow(struct koine_server *s, int64_t uid)
 	if (uid < 0 || uid >= UINT32_MAX)
 		return host_explain(s, -EINVAL);
 	if (s->n_allow_uids == KOINE_ALLOW_MAX)
-		return refuse(&s->why, REFUSE_LIMIT, "cannot allow more than %d users",
+		return refuse(&s->error, REFUSE_LIMIT, "cannot allow more than %d users",
 			      KOINE_ALLOW_MAX);
 	s->allow_uids[s->n_allow_uids++] = (uid_t)uid;
 	return 0;
@@ -250,7 +250,7 @@ int koine_server_allow(struct koine_server *s, int64_t uid)
 int host_listen(struct koine_server *s, struct endpoint_opts *opts, const char *address,
 		char *bound, size_t bound_size, struct endpoint **ret_endpoint)
 {
-	int r = address_parse(address, &opts->address, &s->why);
+	int r = address_parse(address, &opts->address, &s->error);
 
 	opts->registry = s->registry;
 	opts->fd = -1;
@@ -258,7 +258,7 @@ int host_listen(struct koine_server *s, struct endpoint_opts *opts, const char *
 	opts->n_allow_uids = s->n_allow_uids;
 	opts->anybody = s->anybody;
 	if (r == 0)
-		r = server_listen(s->server, opts, ret_endpoint, &s->why);
+		r = server_listen(s->server, opts, ret_endpoint, &s->error);
 	if (r == 0 && bound && bound_size > 0)
 		snprintf(bound, bound_size, "%s", (*ret_endpoint)->address);
 	return host_explain(s, r);
@@ -271,7 +271,7 @@ int koine_server_listen(struct koine_server *s, const char *address, const char 
 	struct endpoint *e;
 	int r;
 
-	s->why.text[0] = '\0';
+	s->error.text[0] = '\0';
 	r = choose_framing(s, framing, &opts.framing);
 	return r != 0 ? r : host_listen(s, &opts, address, bound, bound_size, &e);
 }
@@ -326,13 +326,13 @@ static int check_params(struct koine_server *s, const char *params)
 
 	if (!params)
 		return 0;
-	r = koine_doc_parse(params, strlen(params), &doc, s->why.text, sizeof(s->why.text));
+	r = koine_doc_parse(params, strlen(params), &doc, s->error.text, sizeof(s->error.text));
 	if (r != 0)
 		return r;
 	kind = koine_value_kind(koine_doc_root(doc));
 	koine_doc_free(doc);
 	if (kind != KOINE_OBJECT && kind != KOINE_ARRAY)
-		return refuse(&s->why, REFUSE_PARAMS, "params must be an object or an array");
+		return refuse(&s->error, REFUSE_PARAMS, "params must be an object or an array");
 	return 0;
 }
 

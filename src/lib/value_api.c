@@ -30,17 +30,18 @@ static const struct json_limits limits = {
 /* The arena's own blocks, and texts that had to be unescaped. */
 enum { ARENA_SLACK = 4 << 20 };
 
-int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *why)
+int doc_read(struct koine_doc *doc, const char *text, size_t len, struct error *error)
 {
 	char *copy;
 	int r;
 
 	if (len > UINT32_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "the JSON text is too long (%zu bytes)", len);
+		return refuse(error, REFUSE_TOO_LARGE, "the JSON text is too long (%zu bytes)",
+			      len);
 	arena_init(&doc->arena,
 		   3 * len + ARENA_SLACK + (size_t)JSON_VALUES_DEFAULT * sizeof(struct value) * 2);
 	copy = arena_copy(&doc->arena, text, len);
-	r = copy ? json_read(&doc->arena, copy, len, &limits, &doc->root, why) : -ENOMEM;
+	r = copy ? json_read(&doc->arena, copy, len, &limits, &doc->root, error) : -ENOMEM;
 	if (r != 0)
 		doc_done(doc);
 	return r;
@@ -56,14 +57,14 @@ int koine_doc_parse(const char *text, size_t len, struct koine_doc **ret_doc, ch
 		    size_t error_size)
 {
 	CLEANUP(freep) struct koine_doc *doc = calloc(1, sizeof(*doc));
-	struct why why = {0};
+	struct error refused = {0};
 	int r;
 
 	if (!doc)
 		return -ENOMEM;
-	r = doc_read(doc, text, len, &why);
+	r = doc_read(doc, text, len, &refused);
 	if (r > 0 && error && error_size > 0)
-		snprintf(error, error_size, "%s", why.text);
+		snprintf(error, error_size, "%s", refused.text);
 	if (r != 0)
 		return r;
 	*ret_doc = TAKE(doc);

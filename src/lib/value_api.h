@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "koine/koine.h"
 #include "wire/json.h"
 
@@ -14,7 +14,7 @@ struct koine_doc {
 };
 
 /* Fills a zeroed document. After any result but 0 there is nothing to undo. */
-int doc_read(struct koine_doc *doc, const char *text, size_t len, struct why *why);
+int doc_read(struct koine_doc *doc, const char *text, size_t len, struct error *error);
 void doc_done(struct koine_doc *doc);
 
 /* A public value is the inner one under another name. */

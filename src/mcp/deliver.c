@@ -157,7 +157,7 @@ static void write_result(struct mcp_call *mc, struct json *j)
 
 static int64_t error_code(const struct mcp_call *mc)
 {
-	enum refusal code = mc->call->why.code;
+	enum refusal code = mc->call->error.code;
 
 	if (mc->code != 0)
 		return mc->code;
@@ -168,17 +168,17 @@ static int64_t error_code(const struct mcp_call *mc)
 
 static void write_error(struct mcp_call *mc, struct json *j)
 {
-	const struct why *why = &mc->call->why;
-	const struct error_row *row = &mcp_errors[why->code];
+	const struct error *error = &mc->call->error;
+	const struct error_row *row = &mcp_errors[error->code];
 
 	json_begin_object(j);
 	json_member_int(j, "code", error_code(mc));
-	if (mc->code != 0 || row->wording == WORDS_TEXT || !why->text[0]) {
-		json_member_str(j, "message", why->text[0] ? why->text : row->words);
+	if (mc->code != 0 || row->wording == WORDS_TEXT || !error->text[0]) {
+		json_member_str(j, "message", error->text[0] ? error->text : row->words);
 	} else {
-		char message[sizeof(why->text) + 64];
+		char message[sizeof(error->text) + 64];
 
-		snprintf(message, sizeof(message), "%s: %s", row->words, why->text);
+		snprintf(message, sizeof(message), "%s: %s", row->words, error->text);
 		json_member_str(j, "message", message);
 	}
 	if (mc->data.data)
@@ -189,18 +189,18 @@ static void write_error(struct mcp_call *mc, struct json *j)
 /* What a model can do something about is a tool's result. */
 static bool is_result(const struct mcp_call *mc)
 {
-	enum refusal code = mc->call->why.code;
+	enum refusal code = mc->call->error.code;
 
 	return mc->kind == MCP_TOOL && mc->code == 0 && code != 0 && code != REFUSE_STOPPING;
 }
 
 static void refuse_as_result(struct mcp_call *mc)
 {
-	const struct why *why = &mc->call->why;
+	const struct error *error = &mc->call->error;
 
 	mcp_drop_items(mc);
 	mc->is_error = true;
-	mcp_text(mc->call, text_of(why->text[0] ? why->text : mcp_errors[why->code].words));
+	mcp_text(mc->call, text_of(error->text[0] ? error->text : mcp_errors[error->code].words));
 }
 
 static void begin_message(const struct call *c, struct json *j, const char *key)
@@ -232,7 +232,7 @@ static void write_bare(struct mcp_call *mc, struct json *j, bool failed)
 
 	if (!failed)
 		write_result(mc, j);
-	else if (c->why.code == 0)
+	else if (c->error.code == 0)
 		json_raw(j, c->out.data, c->out.len);
 	else
 		write_error(mc, j);
@@ -265,9 +265,10 @@ static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 	bool done;
 
 	if (out->err == -EMSGSIZE || mc->too_large)
-		refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes", out->max);
+		refuse(&c->error, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
+		       out->max);
 	else
-		refuse(&c->why, REFUSE_TOO_LARGE, "not enough memory for the response");
+		refuse(&c->error, REFUSE_TOO_LARGE, "not enough memory for the response");
 	c->failed = true;
 	mc->starved = false;
 	mc->code = 0;
@@ -279,7 +280,7 @@ static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 
 		buf_clear(out);
 		jsonrpc_write_error(&rules, &j, c->request.id, mcp_errors[REFUSE_TOO_LARGE].code,
-				    text_of(c->why.text), (struct text) {0});
+				    text_of(c->error.text), (struct text) {0});
 	}
 	return done;
 }
@@ -288,7 +289,7 @@ static bool compose_shortage(struct mcp_call *mc, struct buf *out)
 
 static int http_status(const struct mcp_call *mc, bool failed)
 {
-	enum refusal code = mc->call->why.code;
+	enum refusal code = mc->call->error.code;
 
 	if (!failed)
 		return 200;

@@ -37,7 +37,7 @@ static int open_line(struct mcp_call *mc)
 		mc->session = session_ref(s);
 	/* A client may look whether somebody is there before it says who it is. */
 	else if (!mc->call->request.silent && !text_is(method, "ping"))
-		return refuse(&mc->call->why, REFUSE_REQUEST,
+		return refuse(&mc->call->error, REFUSE_REQUEST,
 			      "send initialize first, or a protocol version in _meta");
 	return 0;
 }
@@ -84,7 +84,7 @@ static int begin_session(struct mcp_call *mc)
 	if (r != 0)
 		return r;
 	if (!mc->http && session_of_client(mc->call->client))
-		return refuse(&mc->call->why, REFUSE_REQUEST,
+		return refuse(&mc->call->error, REFUSE_REQUEST,
 			      "this connection is already initialized");
 	version = mcp_legacy_version(asked);
 	mc->version = version ? version : mcp_newest_legacy();
@@ -135,7 +135,7 @@ static int set_level(struct mcp_call *mc)
 		return r;
 	level = level_read(name);
 	if (level < 0)
-		return refuse_field(&mc->call->why, "level",
+		return refuse_field(&mc->call->error, "level",
 				    "level must be debug, info, notice, warning, error, critical, "
 				    "alert or emergency");
 	mc->session->log_level = level;
@@ -156,7 +156,7 @@ struct done legacy_subscribe(struct call *c)
 	int r = mcp_text_param(mc, "uri", &uri);
 
 	if (r == 0)
-		r = session_subscribe(mc->session, uri, &c->why);
+		r = session_subscribe(mc->session, uri, &c->error);
 	return r != 0 ? call_fail(c, r) : legacy_empty(c);
 }
 

@@ -62,7 +62,7 @@ static void tell(struct mcp_listen *l, const struct buf *message)
 		return;
 	if (mcp_tell(l->mc, buf_bytes(message)) == -ENOBUFS && l->mc->http)
 		(void)call_fail(
-			c, refuse(&c->why, REFUSE_LIMIT, "the client does not read its stream"));
+			c, refuse(&c->error, REFUSE_LIMIT, "the client does not read its stream"));
 }
 
 static void tell_change(struct mcp_listen *l, const char *method, struct text uri)
@@ -91,19 +91,19 @@ static bool wishes(const struct value *notifications, const char *name)
 	return v && v->kind == VALUE_TRUE;
 }
 
-static int read_uris(struct mcp_listen *l, const struct value *notifications, struct why *why)
+static int read_uris(struct mcp_listen *l, const struct value *notifications, struct error *error)
 {
 	const struct value *uris = value_find(notifications, "resourceSubscriptions");
 
 	if (!uris || uris->kind == VALUE_NULL)
 		return 0;
 	if (uris->kind != VALUE_ARRAY || uris->len > MCP_URIS_MAX)
-		return refuse_field(why, "notifications.resourceSubscriptions",
+		return refuse_field(error, "notifications.resourceSubscriptions",
 				    "resourceSubscriptions must be an array of at most %d URIs",
 				    MCP_URIS_MAX);
 	value_each (uri, uris) {
 		if (uri->kind != VALUE_STRING)
-			return refuse_field(why, "notifications.resourceSubscriptions",
+			return refuse_field(error, "notifications.resourceSubscriptions",
 					    "a URI must be a string, not %s", value_kind_name(uri));
 	}
 	if (mcp_has(l->mc->mcp, PART_SUBSCRIBE))
@@ -116,12 +116,12 @@ static int read_wishes(struct mcp_listen *l, struct call *c)
 	const struct value *notifications = value_find(c->request.params, "notifications");
 
 	if (!notifications || notifications->kind != VALUE_OBJECT)
-		return refuse_field(&c->why, "notifications", "notifications must be an object");
+		return refuse_field(&c->error, "notifications", "notifications must be an object");
 	for (unsigned i = 0; i < N_KINDS; i++) {
 		if (wishes(notifications, kinds[i].wish) && mcp_has(l->mc->mcp, kinds[i].part))
 			l->lists |= kinds[i].list;
 	}
-	return read_uris(l, notifications, &c->why);
+	return read_uris(l, notifications, &c->error);
 }
 
 static void acknowledge(struct mcp_listen *l)
@@ -159,10 +159,10 @@ static int count_bytes(struct mcp_listen *l, struct call *c)
 	struct mcp *m = l->mc->mcp;
 
 	if (c->arena.used > MCP_LISTEN_BYTES)
-		return refuse(&c->why, REFUSE_LIMIT, "subscriptions/listen uses more than %d KiB",
+		return refuse(&c->error, REFUSE_LIMIT, "subscriptions/listen uses more than %d KiB",
 			      MCP_LISTEN_BYTES >> 10);
 	if (m->listen_bytes + c->arena.used > MCP_LISTENS_BYTES)
-		return refuse(&c->why, REFUSE_LIMIT,
+		return refuse(&c->error, REFUSE_LIMIT,
 			      "the subscriptions of all clients use more than %d MiB",
 			      MCP_LISTENS_BYTES >> 20);
 	l->bytes = c->arena.used;
@@ -188,7 +188,7 @@ struct done mcp_listen(struct call *c)
 	if (mc->http)
 		r = mcp_stream(mc);
 	if (r == -ENOTSUP)
-		r = refuse(&c->why, REFUSE_REQUEST, "Accept must allow text/event-stream");
+		r = refuse(&c->error, REFUSE_REQUEST, "Accept must allow text/event-stream");
 	if (r != 0)
 		return call_fail(c, r);
 	c->watched = true;

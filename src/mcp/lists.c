@@ -16,7 +16,7 @@ int mcp_cursor_read(struct call *c, const char *list, struct text cursor, struct
 
 	return r != -EBADMSG
 		       ? r
-		       : refuse_field(&c->why, "cursor",
+		       : refuse_field(&c->error, "cursor",
 				      "invalid cursor: expected a nextCursor value from %s", list);
 }
 
@@ -32,7 +32,7 @@ static int read_start(struct call *c, unsigned *ret_start)
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	if (v->kind != VALUE_STRING)
-		return refuse_field(&c->why, "cursor", "cursor must be a string, not %s",
+		return refuse_field(&c->error, "cursor", "cursor must be a string, not %s",
 				    value_kind_name(v));
 	r = mcp_cursor_read(c, opened(c)->row->method.name, value_text(v), &at);
 	if (r != 0)

@@ -130,12 +130,12 @@ static int add(struct mcp *m, enum mcp_offer offer, const void *what, struct mcp
 
 static int read_schema(struct arena *a, const char *json, struct value **ret)
 {
-	struct why why;
+	struct error error;
 	int r;
 
 	if (!json)
 		return 0;
-	r = json_read(a, json, strlen(json), &json_default_limits, ret, &why);
+	r = json_read(a, json, strlen(json), &json_default_limits, ret, &error);
 	if (r == 0 && (*ret)->kind != VALUE_OBJECT)
 		r = REFUSE_PARSE;
 	return r > 0 ? -EINVAL : r;

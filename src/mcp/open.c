@@ -15,7 +15,7 @@ static const struct jsonrpc_rules rules = {.flags = JSONRPC_NO_BATCH | JSONRPC_N
 int mcp_refuse_with(struct mcp_call *mc, int64_t code, int status, struct text data,
 		    const char *format, ...)
 {
-	char text[sizeof(mc->call->why.text)];
+	char text[sizeof(mc->call->error.text)];
 	va_list args;
 
 	va_start(args, format);
@@ -24,7 +24,7 @@ int mcp_refuse_with(struct mcp_call *mc, int64_t code, int status, struct text d
 	mc->code = code;
 	mc->status = status;
 	mc->data = data;
-	return refuse(&mc->call->why, REFUSE_PARAMS, "%s", text);
+	return refuse(&mc->call->error, REFUSE_PARAMS, "%s", text);
 }
 
 int mcp_text_param(struct mcp_call *mc, const char *name, struct text *ret)
@@ -32,9 +32,9 @@ int mcp_text_param(struct mcp_call *mc, const char *name, struct text *ret)
 	const struct value *v = value_find(mc->call->request.params, name);
 
 	if (!v)
-		return refuse_field(&mc->call->why, name, "%s is required", name);
+		return refuse_field(&mc->call->error, name, "%s is required", name);
 	if (v->kind != VALUE_STRING)
-		return refuse_field(&mc->call->why, name, "%s must be a string, not %s", name,
+		return refuse_field(&mc->call->error, name, "%s must be a string, not %s", name,
 				    value_kind_name(v));
 	*ret = value_text(v);
 	return 0;
@@ -47,7 +47,7 @@ static int check_id(struct call *c)
 
 	if (!id || id->kind == VALUE_STRING || id->kind == VALUE_NUMBER)
 		return 0;
-	return refuse(&c->why, REFUSE_REQUEST, "id must be a string or an integer, not %s",
+	return refuse(&c->error, REFUSE_REQUEST, "id must be a string or an integer, not %s",
 		      value_kind_name(id));
 }
 
@@ -90,7 +90,7 @@ static int find_row(struct mcp_call *mc)
 		return open_silently(mc);
 	if (!row || row->notification != silent || !(row->eras & mc->era) ||
 	    !mcp_has(mc->mcp, row->part))
-		return refuse_name(&c->why, REFUSE_METHOD, "", c->request.method);
+		return refuse_name(&c->error, REFUSE_METHOD, "", c->request.method);
 	mc->row = row;
 	mc->kind = row->kind;
 	c->method = &row->method;
@@ -100,12 +100,12 @@ static int find_row(struct mcp_call *mc)
 static int open_request(struct mcp_call *mc, const struct http_request *http)
 {
 	struct call *c = mc->call;
-	int r = jsonrpc_read(&rules, c->tree, &c->request, &c->why) ?: check_id(c);
+	int r = jsonrpc_read(&rules, c->tree, &c->request, &c->error) ?: check_id(c);
 
 	if (r != 0)
 		return r;
 	if (is_notification(c->request.method) && !c->request.silent)
-		return refuse(&c->why, REFUSE_REQUEST, "a notification must not have an id");
+		return refuse(&c->error, REFUSE_REQUEST, "a notification must not have an id");
 	mc->meta = value_find(c->request.params, "_meta");
 	if (mc->meta && mc->meta->kind != VALUE_OBJECT)
 		mc->meta = NULL;
@@ -134,11 +134,11 @@ static int open_body(struct mcp_call *mc, const struct http_request *http)
 	struct call *c = mc->call;
 
 	if (!c->tree && c->source.len == 0)
-		return refuse(&c->why, REFUSE_REQUEST, "the body is empty");
+		return refuse(&c->error, REFUSE_REQUEST, "the body is empty");
 	if (!c->tree)
-		return c->why.code;
+		return c->error.code;
 	if (c->tree->kind == VALUE_ARRAY)
-		return refuse(&c->why, REFUSE_REQUEST, "batches are not supported");
+		return refuse(&c->error, REFUSE_REQUEST, "batches are not supported");
 	if (is_answer(c->tree)) {
 		int r = legacy_open(mc, http) ?: open_silently(mc);
 

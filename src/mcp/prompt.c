@@ -11,7 +11,7 @@ int mcp_open_prompt(struct mcp_call *mc)
 		return r;
 	prompt = mcp_find_prompt(mc->mcp, mc->name);
 	if (!prompt)
-		return refuse_name(&c->why, REFUSE_PARAMS, "prompt not found: ", mc->name);
+		return refuse_name(&c->error, REFUSE_PARAMS, "prompt not found: ", mc->name);
 	r = mcp_read_answers(mc);
 	if (r != 0)
 		return r;
@@ -30,13 +30,13 @@ static int check_ref(struct mcp_call *mc)
 	const char *key = prompt ? "name" : "uri";
 
 	if (!prompt && !text_is(type, "ref/resource"))
-		return refuse_field(&mc->call->why, "ref",
+		return refuse_field(&mc->call->error, "ref",
 				    "ref.type must be ref/prompt or ref/resource");
 	mc->name = value_text(value_find(ref, key));
 	if (!mc->name.data)
-		return refuse_field(&mc->call->why, "ref", "ref.%s must be a string", key);
+		return refuse_field(&mc->call->error, "ref", "ref.%s must be a string", key);
 	if (prompt && mcp_has(mc->mcp, PART_PROMPTS) && !mcp_find_prompt(mc->mcp, mc->name))
-		return refuse_name(&mc->call->why, REFUSE_PARAMS, "prompt not found: ", mc->name);
+		return refuse_name(&mc->call->error, REFUSE_PARAMS, "prompt not found: ", mc->name);
 	return 0;
 }
 
@@ -49,7 +49,7 @@ int mcp_open_completion(struct mcp_call *mc)
 		return r;
 	if (!value_text(value_find(argument, "name")).data ||
 	    !value_text(value_find(argument, "value")).data)
-		return refuse_field(&mc->call->why, "argument",
+		return refuse_field(&mc->call->error, "argument",
 				    "argument must have a name and a value, both strings");
 	mc->call->method = mc->mcp->opts.complete;
 	return 0;

@@ -75,7 +75,7 @@ int mcp_check_answer(struct mcp_call *mc, struct text method, struct text key,
 	if (well)
 		return 0;
 	mc->code = -32602;
-	return refuse(&mc->call->why, REFUSE_PARAMS,
+	return refuse(&mc->call->error, REFUSE_PARAMS,
 		      "inputResponses.%.*s is not a valid result of %.*s",
 		      (int)text_cut(key, 60).len, key.data, TEXT_ARGS(method));
 }
@@ -88,7 +88,7 @@ static int take_answers(struct mcp_call *mc, const struct value *answers)
 		return 0;
 	value_each (member, answers) {
 		if (mc->n_questions >= MCP_QUESTIONS_MAX)
-			return refuse_field(&mc->call->why, "inputResponses",
+			return refuse_field(&mc->call->error, "inputResponses",
 					    "more than %d inputResponses", MCP_QUESTIONS_MAX);
 		q = note(mc, (struct text) {member->key, member->key_len});
 		if (!q)
@@ -111,11 +111,11 @@ int mcp_read_answers(struct mcp_call *mc)
 	if (mc->era != MCP_MODERN)
 		return 0;
 	if (given && given->kind != VALUE_OBJECT)
-		return refuse_field(&c->why, "inputResponses",
+		return refuse_field(&c->error, "inputResponses",
 				    "inputResponses must be an object, not %s",
 				    value_kind_name(given));
 	if (state && state->kind != VALUE_STRING)
-		return refuse_field(&c->why, "requestState",
+		return refuse_field(&c->error, "requestState",
 				    "requestState must be a string, not %s",
 				    value_kind_name(state));
 	if (state)
@@ -286,10 +286,10 @@ static void begin_again(struct mcp_call *mc)
 		q->asked = false;
 	if (mc->state.data) {
 		struct value *kept = NULL;
-		struct why why;
+		struct error error;
 
 		if (json_read(&mc->call->arena, mc->state.data, mc->state.len, &json_default_limits,
-			      &kept, &why) == 0)
+			      &kept, &error) == 0)
 			mc->kept = kept;
 	}
 	call_again(mc->call);
@@ -311,11 +311,11 @@ void mcp_answered(struct mcp_question *q, const struct value *answer, bool faile
 	struct arena *a = &mc->call->arena;
 	const char *text = arena_copy(a, answer->raw, answer->raw_len);
 	struct value *copy = NULL;
-	struct why why;
+	struct error error;
 
 	list_remove(&q->link);
-	if (!failed &&
-	    (!text || json_read(a, text, answer->raw_len, &json_default_limits, &copy, &why) != 0))
+	if (!failed && (!text || json_read(a, text, answer->raw_len, &json_default_limits, &copy,
+					   &error) != 0))
 		failed = true;
 	if (q->told) {
 		q->answer = copy;
@@ -371,7 +371,7 @@ static void wait_cancelled(struct call *c, void *arg)
 	if (mc->on_cancel)
 		mc->on_cancel(c, mc->cancel_arg);
 	else
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg), void *arg)
@@ -385,7 +385,7 @@ struct done mcp_wait(struct call *c, void (*on_cancel)(struct call *c, void *arg
 		return lacks(mc);
 	/* An answer of a kind that was not asked for. */
 	if (mc->code != 0)
-		return call_fail(c, c->why.code);
+		return call_fail(c, c->error.code);
 	if (mc->era == MCP_MODERN && !mc->task) {
 		mc->kind = MCP_INPUT;
 		return call_reply(c);

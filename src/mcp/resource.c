@@ -112,7 +112,7 @@ static int unknown(struct mcp_call *mc)
 	if (data.err == 0)
 		(void)arena_copy_text(&mc->call->arena, buf_bytes(&data), &kept);
 	mc->data = kept;
-	return refuse(&mc->call->why, REFUSE_NOT_FOUND, "Resource not found");
+	return refuse(&mc->call->error, REFUSE_NOT_FOUND, "Resource not found");
 }
 
 int mcp_open_resource(struct mcp_call *mc)

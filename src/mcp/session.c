@@ -237,7 +237,7 @@ static int enter(struct mcp_session *s, struct mcp_call *mc)
 		return r;
 	make_room(m);
 	if (m->n_http_sessions >= MCP_SESSIONS_MAX)
-		return refuse(&mc->call->why, REFUSE_LIMIT, "too many sessions (limit %d)",
+		return refuse(&mc->call->error, REFUSE_LIMIT, "too many sessions (limit %d)",
 			      MCP_SESSIONS_MAX);
 	m->n_http_sessions++;
 	s->used_ms = loop_now_ms(m->opts.server->loop);
@@ -326,7 +326,7 @@ int session_tell(struct mcp_session *s, struct text message)
 	r = mcp_tell(s->stream, message);
 	/* Who does not read would miss something without knowing; a new stream begins afresh. */
 	if (r == -ENOBUFS)
-		(void)call_fail(s->stream->call, refuse(&s->stream->call->why, REFUSE_LIMIT,
+		(void)call_fail(s->stream->call, refuse(&s->stream->call->error, REFUSE_LIMIT,
 							"the client does not read its stream"));
 	return r;
 }
@@ -347,20 +347,20 @@ bool session_watches(const struct mcp_session *s, struct text uri)
 	return find_uri(s, uri) != NULL;
 }
 
-int session_subscribe(struct mcp_session *s, struct text uri, struct why *why)
+int session_subscribe(struct mcp_session *s, struct text uri, struct error *error)
 {
 	struct session_uri *u = find_uri(s, uri);
 
 	if (u)
 		return 0;
 	if (s->n_uris >= MCP_URIS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many subscribed resources (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many subscribed resources (limit %d)",
 			      MCP_URIS_MAX);
 	if (uri.len > MCP_URI_MAX)
-		return refuse(why, REFUSE_LIMIT, "uri is longer than %d bytes", MCP_URI_MAX);
+		return refuse(error, REFUSE_LIMIT, "uri is longer than %d bytes", MCP_URI_MAX);
 	if (!has_space(s, sizeof(*u) + uri.len))
 		return refuse(
-			why, REFUSE_LIMIT,
+			error, REFUSE_LIMIT,
 			"subscriptions use more than %d KiB (one client) or %d MiB (all clients)",
 			MCP_SESSION_BYTES >> 10, MCP_SESSIONS_BYTES >> 20);
 	u = malloc(sizeof(*u) + uri.len);

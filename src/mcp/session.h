@@ -72,7 +72,7 @@ bool session_declares(const struct mcp_session *s, struct text capability);
 void session_set_root(struct mcp_session *s, struct text uri);
 
 /* 0, REFUSE_LIMIT or -ENOMEM. A second subscription to the same URI changes nothing. */
-int session_subscribe(struct mcp_session *s, struct text uri, struct why *why);
+int session_subscribe(struct mcp_session *s, struct text uri, struct error *error);
 void session_unsubscribe(struct mcp_session *s, struct text uri);
 bool session_watches(const struct mcp_session *s, struct text uri);
 

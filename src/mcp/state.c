@@ -65,9 +65,9 @@ int mcp_state_add(struct mcp_call *mc, struct buf *out)
 	return r;
 }
 
-static int bad(struct mcp_call *mc, const char *why)
+static int bad(struct mcp_call *mc, const char *reason)
 {
-	return mcp_refuse_with(mc, -32602, 0, (struct text) {0}, "requestState %s", why);
+	return mcp_refuse_with(mc, -32602, 0, (struct text) {0}, "requestState %s", reason);
 }
 
 int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value **ret_answers)
@@ -76,7 +76,7 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 	CLEANUP(buf_donep) struct buf about = {0};
 	struct value *state;
 	struct text what;
-	struct why why;
+	struct error error;
 	int64_t expires;
 	int r = write_about(mc, &about);
 
@@ -86,7 +86,7 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 		return bad(mc,
 			   "belongs to another server or call; call again without requestState");
 	if (r == 0)
-		r = json_read(a, what.data, what.len, &json_default_limits, &state, &why);
+		r = json_read(a, what.data, what.len, &json_default_limits, &state, &error);
 	if (r != 0)
 		return r < 0 ? r : bad(mc, "cannot be read");
 	if (!value_int(value_find(state, "expires"), &expires) || expires < clock_utc_ms() / 1000)

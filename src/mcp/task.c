@@ -132,7 +132,7 @@ int mcp_check_task_only(struct mcp_call *mc)
 	if (!(mc->tool->hints & MCP_TASK_ONLY) || knows_tasks(mc))
 		return 0;
 	return mc->era == MCP_MODERN ? lacks_tasks(mc)
-				     : refuse(&mc->call->why, REFUSE_PARAMS,
+				     : refuse(&mc->call->error, REFUSE_PARAMS,
 					      "this tool requires a client that supports tasks "
 					      "(protocol 2026-07-28)");
 }
@@ -257,7 +257,7 @@ int mcp_open_task(struct mcp_call *mc)
 		return r;
 	forget_old(mc->mcp);
 	mc->about = find(mc, id);
-	return mc->about ? 0 : refuse_name(&mc->call->why, REFUSE_PARAMS, "task not found: ", id);
+	return mc->about ? 0 : refuse_name(&mc->call->error, REFUSE_PARAMS, "task not found: ", id);
 }
 
 int mcp_open_update(struct mcp_call *mc)
@@ -266,7 +266,7 @@ int mcp_open_update(struct mcp_call *mc)
 	int r = mcp_open_task(mc);
 
 	if (r == 0 && (!v || v->kind != VALUE_OBJECT))
-		r = refuse_field(&mc->call->why, "inputResponses",
+		r = refuse_field(&mc->call->error, "inputResponses",
 				 "inputResponses must be an object");
 	return r;
 }

@@ -155,7 +155,7 @@ static int check_names(struct mcp_call *mc)
 		return 0;
 	value_each (member, mc->arguments) {
 		if (!has_field(row, member))
-			return refuse_name(&mc->call->why, REFUSE_PARAMS, "unknown argument: ",
+			return refuse_name(&mc->call->error, REFUSE_PARAMS, "unknown argument: ",
 					   (struct text) {member->key, member->key_len});
 	}
 	return 0;
@@ -168,7 +168,7 @@ int mcp_read_arguments(struct mcp_call *mc)
 	if (v && v->kind == VALUE_NULL)
 		v = NULL;
 	if (v && v->kind != VALUE_OBJECT)
-		return refuse_field(&mc->call->why, "arguments",
+		return refuse_field(&mc->call->error, "arguments",
 				    "arguments must be an object, not %s", value_kind_name(v));
 	mc->arguments = v;
 	return 0;
@@ -184,7 +184,7 @@ int mcp_open_tool(struct mcp_call *mc)
 		return r;
 	e = mcp_find_tool(mc->mcp, mc->name);
 	if (!e || (mc->mcp->opts.offers && !mc->mcp->opts.offers(c, e->what)))
-		return refuse_name(&c->why, REFUSE_PARAMS, "tool not found: ", mc->name);
+		return refuse_name(&c->error, REFUSE_PARAMS, "tool not found: ", mc->name);
 	mc->tool = e->what;
 	r = mcp_check_param_headers(mc, e->schema) ?: mcp_check_task_only(mc);
 	if (r == 0)

@@ -69,8 +69,8 @@ static const struct member grant_members[] = {
 };
 /* clang-format on */
 
-const struct portrait approval_portrait = PORTRAIT(struct approval, members);
-const struct portrait grant_portrait = PORTRAIT(struct grant, grant_members);
+const struct schema approval_schema = SCHEMA(struct approval, members);
+const struct schema grant_schema = SCHEMA(struct grant, grant_members);
 
 const char *approval_kind_name(enum approval_kind kind)
 {

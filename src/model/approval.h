@@ -1,13 +1,13 @@
 /*
  * An approval: what an agent asks a human, and what was decided. A grant: what was decided
- * beforehand. Their portraits say how their members are stored and shown.
+ * beforehand. Their schemas say how their members are stored and shown.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
 /* The store keeps these numbers. */
 enum approval_kind {
@@ -78,7 +78,7 @@ enum {
 	APPROVAL_DECIDER = MEMBER_OWN << 3, /* absent until it is decided */
 };
 
-extern const struct portrait approval_portrait;
+extern const struct schema approval_schema;
 
 /* "function_call", "human_contact" */
 extern const char *const approval_kind_names[N_APPROVAL_KINDS];
@@ -104,4 +104,4 @@ struct grant {
 	int64_t uses;       /* uses left; -1: unlimited */
 };
 
-extern const struct portrait grant_portrait;
+extern const struct schema grant_schema;

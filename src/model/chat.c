@@ -30,7 +30,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait conversation_portrait = PORTRAIT(struct conversation, members);
+const struct schema conversation_schema = SCHEMA(struct conversation, members);
 
 const char *const turn_state_names[N_TURN_STATES] = {
 	[TURN_RUNNING] = "running",         [TURN_DONE] = "done",
@@ -64,7 +64,7 @@ static const struct member turn_members[] = {
 };
 /* clang-format on */
 
-const struct portrait turn_portrait = PORTRAIT(struct turn, turn_members);
+const struct schema turn_schema = SCHEMA(struct turn, turn_members);
 
 static const char *const role_names[] = {
 	[MESSAGE_USER] = "user",
@@ -88,7 +88,7 @@ static const struct member message_members[] = {
 };
 /* clang-format on */
 
-const struct portrait message_portrait = PORTRAIT(struct message, message_members);
+const struct schema message_schema = SCHEMA(struct message, message_members);
 
 int tool_call_copy(struct arena *a, struct tool_call *call)
 {

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 enum preset { PRESET_UNSAID, PRESET_TRUSTED, PRESET_SANDBOXED };
@@ -44,7 +44,7 @@ enum {
 	CONVERSATION_LONG = MEMBER_OWN, /* may be long: lists only say whether there is one */
 };
 
-extern const struct portrait conversation_portrait;
+extern const struct schema conversation_schema;
 
 /* A turn: one question in a conversation, with everything that follows from it. */
 
@@ -77,7 +77,7 @@ struct turn {
 	struct text asker_chat_type;
 };
 
-extern const struct portrait turn_portrait;
+extern const struct schema turn_schema;
 
 /* The size of a turn. */
 struct turn_weight {
@@ -120,7 +120,7 @@ enum {
 	MESSAGE_BEHIND = MEMBER_OWN, /* shown after its calls */
 };
 
-extern const struct portrait message_portrait;
+extern const struct schema message_schema;
 
 /* Copy what they point to into the arena. -ENOMEM, also when the arena is full. */
 int tool_call_copy(struct arena *a, struct tool_call *call);

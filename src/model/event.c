@@ -17,7 +17,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait event_portrait = PORTRAIT(struct event, members);
+const struct schema event_schema = SCHEMA(struct event, members);
 
 /* ---- names that are shown ---- */
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/pack.h"
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 struct event {
@@ -22,7 +22,7 @@ struct event {
 	struct text data;                  /* a packed object (base/pack) */
 };
 
-extern const struct portrait event_portrait;
+extern const struct schema event_schema;
 
 /* What is asked of one; see engine/event/condition.h. */
 struct event_condition {

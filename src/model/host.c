@@ -25,7 +25,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait host_portrait = PORTRAIT(struct host, members);
+const struct schema host_schema = SCHEMA(struct host, members);
 
 bool host_has_label(const struct host *host, struct text label)
 {

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
 /* The store keeps the numbers. */
 enum host_state {
@@ -31,6 +31,6 @@ struct host {
 	int64_t parallel;    /* tasks that it may run side by side */
 };
 
-extern const struct portrait host_portrait;
+extern const struct schema host_schema;
 
 bool host_has_label(const struct host *host, struct text label);

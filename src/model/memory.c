@@ -47,7 +47,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait memory_portrait = PORTRAIT(struct memory, members);
+const struct schema memory_schema = SCHEMA(struct memory, members);
 
 static const char *const categories[N_MEMORY_CATEGORIES] = {"preference", "decision", "fact",
 							    "entity", "other"};

@@ -1,10 +1,10 @@
-/* A memory: what an agent learnt. Its portrait says how its members are stored and shown. */
+/* A memory: what an agent learnt. Its schema says how its members are stored and shown. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
 #define MEMORY_NEVER INT64_MAX
 
@@ -88,4 +88,4 @@ enum {
 	MEMORY_TRACE = MEMBER_OWN << 1, /* reported when one is swept */
 };
 
-extern const struct portrait memory_portrait;
+extern const struct schema memory_schema;

@@ -32,7 +32,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait rule_portrait = PORTRAIT(struct rule, members);
+const struct schema rule_schema = SCHEMA(struct rule, members);
 
 struct text rule_subject(const struct rule *r)
 {
@@ -65,7 +65,7 @@ static const struct member execution_members[] = {
 	{"output_bytes", NULL, DONE(INT, output_bytes)},
 };
 
-const struct portrait rule_execution_portrait = PORTRAIT(struct rule_execution, execution_members);
+const struct schema rule_execution_schema = SCHEMA(struct rule_execution, execution_members);
 
 /* ---- what is kept of it ---- */
 
@@ -78,7 +78,7 @@ static const struct member memory_members[] = {
 	{NULL, "n_fired", KEPT(INT, n_fired)},
 };
 
-const struct portrait rule_memory_portrait = PORTRAIT(struct rule_memory, memory_members);
+const struct schema rule_memory_schema = SCHEMA(struct rule_memory, memory_members);
 
 #define JOB(kind, field) MEMBER_OF(struct job, kind, field)
 
@@ -89,7 +89,7 @@ static const struct member job_members[] = {
 	{"updated_at", "updated_ms", JOB(TIME, updated_ms)},
 };
 
-const struct portrait job_portrait = PORTRAIT(struct job, job_members);
+const struct schema job_schema = SCHEMA(struct job, job_members);
 
 #define TRUST(kind, field) MEMBER_OF(struct project_trust, kind, field)
 
@@ -99,4 +99,4 @@ static const struct member trust_members[] = {
 	{"trusted_at", "trusted_ms", TRUST(TIME, trusted_ms)},
 };
 
-const struct portrait trust_portrait = PORTRAIT(struct project_trust, trust_members);
+const struct schema trust_schema = SCHEMA(struct project_trust, trust_members);

@@ -1,5 +1,5 @@
 /*
- * A rule: when something happens, do something. Its portrait says how its members are shown. Beside it are the jobs,
+ * A rule: when something happens, do something. Its schema says how its members are shown. Beside it are the jobs,
  * which are schedules of clients, and the projects whose rules are trusted.
  */
 #pragma once
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "model/event.h"
 
 enum rule_trigger { TRIGGER_CRON, TRIGGER_EVERY, TRIGGER_FILES, TRIGGER_EVENT };
@@ -83,7 +83,7 @@ enum {
 	RULE_DOES_DESKTOP = RULE_OF_ACTION(ACTION_DESKTOP),
 };
 
-extern const struct portrait rule_portrait;
+extern const struct schema rule_schema;
 
 /* What its action works with: the prompt, command, address or message. */
 struct text rule_subject(const struct rule *r);
@@ -110,7 +110,7 @@ struct rule_execution {
 	int64_t output_bytes; /* all that it printed */
 };
 
-extern const struct portrait rule_execution_portrait;
+extern const struct schema rule_execution_schema;
 
 /* What a restart must preserve of a rule. */
 struct rule_memory {
@@ -120,7 +120,7 @@ struct rule_memory {
 	int64_t n_fired;  /* when storing: how many more */
 };
 
-extern const struct portrait rule_memory_portrait;
+extern const struct schema rule_memory_schema;
 
 /* A job: a schedule that a client made at run time, as the store has it. */
 
@@ -131,7 +131,7 @@ struct job {
 	int64_t updated_ms;
 };
 
-extern const struct portrait job_portrait;
+extern const struct schema job_schema;
 
 /* A record that a project was trusted, with the state of its file then. */
 
@@ -141,4 +141,4 @@ struct project_trust {
 	int64_t trusted_ms;
 };
 
-extern const struct portrait trust_portrait;
+extern const struct schema trust_schema;

@@ -90,8 +90,8 @@ static const struct member event_members[] = {
 };
 /* clang-format on */
 
-const struct portrait session_portrait = PORTRAIT(struct session, members);
-const struct portrait session_event_portrait = PORTRAIT(struct session_event, event_members);
+const struct schema session_schema = SCHEMA(struct session, members);
+const struct schema session_event_schema = SCHEMA(struct session_event, event_members);
 
 const char *session_status_name(enum session_status status)
 {
@@ -134,4 +134,4 @@ static const struct member observed_members[] = {
 };
 /* clang-format on */
 
-const struct portrait observed_portrait = PORTRAIT(struct observed, observed_members);
+const struct schema observed_schema = SCHEMA(struct observed, observed_members);

@@ -1,13 +1,13 @@
 /*
  * A session: a run of an agent over a conversation, and what it said, as events in order.
- * Their portraits say how their members are stored and shown.
+ * Their schemas say how their members are stored and shown.
  */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
 /* From SESSION_COMPLETED on it has ended. The store keeps the numbers of all these enums. */
 enum session_status {
@@ -66,7 +66,7 @@ enum {
 	SESSION_LONG = MEMBER_OWN << 1, /* lists have only its beginning */
 };
 
-extern const struct portrait session_portrait;
+extern const struct schema session_schema;
 
 /* "starting", "running", "waiting_input", "completing", "completed", "failed", "interrupted" */
 const char *session_status_name(enum session_status status);
@@ -129,7 +129,7 @@ enum {
 	SESSION_EVENT_OF_CALL = MEMBER_OWN << 3, /* only for tool calls */
 };
 
-extern const struct portrait session_event_portrait;
+extern const struct schema session_event_schema;
 
 extern const char *const session_event_type_names[N_SESSION_EVENT_TYPES];
 const char *session_event_type_name(enum session_event_type type);
@@ -156,4 +156,4 @@ struct observed {
 	int64_t waiting; /* its approvals that wait, counted when it is read */
 };
 
-extern const struct portrait observed_portrait;
+extern const struct schema observed_schema;

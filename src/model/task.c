@@ -68,7 +68,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-const struct portrait task_portrait = PORTRAIT(struct task, members);
+const struct schema task_schema = SCHEMA(struct task, members);
 
 const char *task_state_name(enum task_state state)
 {

@@ -1,11 +1,11 @@
-/* A task: a prompt that an agent works on. Its portrait says how its members are stored and
+/* A task: a prompt that an agent works on. Its schema says how its members are stored and
  * shown. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
 /* From TASK_COMPLETED on it has ended. The store keeps the numbers. */
 enum task_state { TASK_QUEUED, TASK_RUNNING, TASK_COMPLETED, TASK_FAILED, TASK_CANCELLED };
@@ -99,7 +99,7 @@ enum {
 	TASK_EDITED = MEMBER_OWN << 4,   /* its user may change it until it begins */
 };
 
-extern const struct portrait task_portrait;
+extern const struct schema task_schema;
 
 /* How many tasks of one project or group are in each state. */
 struct task_tally {

@@ -7,7 +7,7 @@
  * position.
  */
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/index_inner.h"
 #include "search/mix.h"
 

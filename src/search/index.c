@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/index_inner.h"
 #include "search/mix.h"
 #include "search/postings.h"

@@ -8,12 +8,12 @@
 
 enum { SMALL_WORD = 2, LETTER = 1, CLEAR = 6 };
 
-struct portrait {
+struct language_words {
 	const char *stemmer;
 	const char *stops;
 };
 
-static const struct portrait portraits[LANGUAGES] = {
+static const struct language_words languages[LANGUAGES] = {
 	/* The stop words of English are in the lexicon, with everything else about its words. */
 	[LANGUAGE_ENGLISH] = {"porter", ""},
 	[LANGUAGE_GERMAN] =
@@ -183,12 +183,12 @@ static const struct letter letters[] = {
 
 const char *language_stemmer(enum language l)
 {
-	return portraits[l].stemmer;
+	return languages[l].stemmer;
 }
 
 const char *language_stops(enum language l)
 {
-	return portraits[l].stops;
+	return languages[l].stops;
 }
 
 enum language language_of_letter(uint32_t c)
@@ -229,11 +229,10 @@ uint32_t language_letter_bits(uint32_t c)
 	return 0;
 }
 
-static void add_points(struct language_guess *g, uint32_t languages, uint16_t points)
+static void add_points(struct language_guess *g, uint32_t found, uint16_t points)
 {
-	for (languages &= (UINT32_C(1) << LANGUAGES_LATIN) - 1; languages;
-	     languages &= languages - 1)
-		g->points[__builtin_ctz(languages)] += points;
+	for (found &= (UINT32_C(1) << LANGUAGES_LATIN) - 1; found; found &= found - 1)
+		g->points[__builtin_ctz(found)] += points;
 }
 
 void language_note(struct language_guess *g, uint32_t small_in, uint32_t letters_of)

@@ -1,7 +1,7 @@
 /* Where a word occurs; see postings.h. */
 #include "search/postings.h"
 
-#include "base/why.h"
+#include "base/error.h"
 
 enum { CHUNK_MIN = 8, CHUNK_MAX = 248 };
 

@@ -131,7 +131,7 @@ struct search_query {
 	void *arg;
 	const struct search_tuning *tuning; /* NULL: the default */
 	/* NULL, or room for as many as hits are wanted, and then for those of ret_same. */
-	struct search_why *ret_why;
+	struct search_why *ret_error;
 	struct search_same *ret_same; /* NULL, or an empty one */
 };
 

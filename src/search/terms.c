@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/index_inner.h"
 #include "search/mix.h"
 

@@ -33,7 +33,7 @@ static int copy_bytes(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-static int copy_file(const char *from, const char *to, struct why *why)
+static int copy_file(const char *from, const char *to, struct error *error)
 {
 	CLEANUP(closep) int in = open(from, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	CLEANUP(closep) int out = -1;
@@ -41,34 +41,35 @@ static int copy_file(const char *from, const char *to, struct why *why)
 	int r;
 
 	if (in < 0 || fstat(in, &st) != 0)
-		return db_file_cannot(why, "read", from, errno);
+		return db_file_cannot(error, "read", from, errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file", db_file_tail(from));
+		return refuse(error, REFUSE_CONFLICT, "%s is not a regular file",
+			      db_file_tail(from));
 	/* A running koined holds the file exclusively; its log would change under us. */
 	if (flock(in, LOCK_EX | LOCK_NB) != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+		return refuse(error, REFUSE_CONFLICT, "%s is in use by another koined",
 			      db_file_tail(from));
 	if (unlink(to) != 0 && errno != ENOENT)
-		return db_file_cannot(why, "replace", to, errno);
+		return db_file_cannot(error, "replace", to, errno);
 	out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out < 0)
-		return db_file_cannot(why, "make", to, errno);
+		return db_file_cannot(error, "make", to, errno);
 	r = copy_bytes(in, out);
-	return r != 0 ? db_file_cannot(why, "copy", from, -r) : 0;
+	return r != 0 ? db_file_cannot(error, "copy", from, -r) : 0;
 }
 
 /* Include the latest writes, which are still in the log beside the file. */
-static int copy_store(const char *from, const char *to, struct why *why)
+static int copy_store(const char *from, const char *to, struct error *error)
 {
 	char log[DB_PATH_MAX + NAME_ROOM], copy[DB_PATH_MAX + 2 * NAME_ROOM];
 	int exists;
-	int r = copy_file(from, to, why) ?: db_file_exists(from, "-wal", &exists);
+	int r = copy_file(from, to, error) ?: db_file_exists(from, "-wal", &exists);
 
 	if (r != 0 || !exists)
 		return r;
 	snprintf(log, sizeof(log), "%s-wal", from);
 	snprintf(copy, sizeof(copy), "%s-wal", to);
-	return copy_file(log, copy, why);
+	return copy_file(log, copy, error);
 }
 
 static void remove_copy(const char *path)
@@ -83,7 +84,7 @@ static void remove_copy(const char *path)
 }
 
 /* PATH.theirs, or the next free name. */
-static int find_aside(struct store_adopted *a, struct why *why)
+static int find_aside(struct store_adopted *a, struct error *error)
 {
 	for (int i = 1; i < ASIDE_MAX; i++) {
 		char number[8] = "";
@@ -99,29 +100,29 @@ static int find_aside(struct store_adopted *a, struct why *why)
 		if (r != 0 || !exists)
 			return r;
 	}
-	return refuse(why, REFUSE_CONFLICT, "cannot rename the old %s: no free file name",
+	return refuse(error, REFUSE_CONFLICT, "cannot rename the old %s: no free file name",
 		      db_file_tail(a->path));
 }
 
-static int swap(const struct store_adopted *a, const char *copy, struct why *why)
+static int swap(const struct store_adopted *a, const char *copy, struct error *error)
 {
 	char log[DB_PATH_MAX + NAME_ROOM], aside[DB_PATH_MAX + NAME_ROOM];
 	int r;
 
 	if (rename(a->path, a->aside) != 0)
-		return db_file_cannot(why, "move", a->path, errno);
+		return db_file_cannot(error, "move", a->path, errno);
 	/* A log left behind would be taken for that of the new file. */
 	snprintf(log, sizeof(log), "%s-wal", a->path);
 	snprintf(aside, sizeof(aside), "%s-wal", a->aside);
 	if (rename(log, aside) != 0 && errno != ENOENT)
-		return db_file_cannot(why, "move", log, errno);
+		return db_file_cannot(error, "move", log, errno);
 	snprintf(log, sizeof(log), "%s-shm", a->path);
 	if (unlink(log) != 0 && errno != ENOENT)
-		return db_file_cannot(why, "remove", log, errno);
+		return db_file_cannot(error, "remove", log, errno);
 	if (rename(copy, a->path) != 0)
-		return db_file_cannot(why, "move", copy, errno);
+		return db_file_cannot(error, "move", copy, errno);
 	r = db_file_sync_folder(a->path);
-	return r != 0 ? db_file_cannot(why, "sync the directory of", a->path, -r) : 0;
+	return r != 0 ? db_file_cannot(error, "sync the directory of", a->path, -r) : 0;
 }
 
 /* A job's rule has no project: its key is a newline and the id (see engine/automation/rule.c). */
@@ -144,9 +145,9 @@ static int hold(struct connection *c, struct store_adopted *a)
 		?: query_do(c, &indexes);
 }
 
-static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
+static int hold_in(struct store *s, struct store_adopted *a, struct error *error)
 {
-	int r = store_quick_check(s, 0, why) ?: store_begin(s);
+	int r = store_quick_check(s, 0, error) ?: store_begin(s);
 
 	if (r != 0)
 		return r;
@@ -160,20 +161,20 @@ static int hold_in(struct store *s, struct store_adopted *a, struct why *why)
 /* Prepare the list before the state changes: afterwards only the rename can fail. Renaming it first would accept
  * an owner whose tasks are not held. */
 static int hold_and_accept(struct store *s, const char *accepted, const char *next,
-			   struct store_adopted *a, struct why *why)
+			   struct store_adopted *a, struct error *error)
 {
 	struct connection *c = store_writer(s);
 	struct stat st;
 	int r;
 
 	if (lstat(accepted, &st) == 0 && !S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
+		return refuse(error, REFUSE_CONFLICT, "%s is not a regular file",
 			      db_file_tail(accepted));
 	r = c->ops->hold(c->db)
-		    ?: c->ops->accept(c->db, next, a->aside, sizeof(a->aside), why)
-		    ?: hold_in(s, a, why);
+		    ?: c->ops->accept(c->db, next, a->aside, sizeof(a->aside), error)
+		    ?: hold_in(s, a, error);
 	if (r == 0 && rename(next, accepted) != 0)
-		r = db_file_cannot(why, "replace", accepted, errno);
+		r = db_file_cannot(error, "replace", accepted, errno);
 	if (r == 0)
 		r = db_file_sync_folder(accepted);
 	return r;
@@ -181,7 +182,7 @@ static int hold_and_accept(struct store *s, const char *accepted, const char *ne
 
 /* A database has no copy that only we could write to: its owner is trusted from now on. */
 static int accept_owner(const char *url, const char *accepted, struct store_adopted *a,
-			struct why *why)
+			struct error *error)
 {
 	const struct store_opts opts = {.n_readers = 1, .accepted = accepted, .accepts_all = true};
 	char next[PATH_MAX];
@@ -189,24 +190,24 @@ static int accept_owner(const char *url, const char *accepted, struct store_adop
 	int r;
 
 	if (snprintf(next, sizeof(next), "%s.new", accepted) >= (int)sizeof(next))
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "the path of the state directory is too long: %s", accepted);
-	r = store_open(url, &opts, &s, why);
+	r = store_open(url, &opts, &s, error);
 	if (r != 0)
 		return r;
 	snprintf(a->path, sizeof(a->path), "%s", store_path(s));
-	why->text[0] = '\0';
-	r = hold_and_accept(s, accepted, next, a, why);
+	error->text[0] = '\0';
+	r = hold_and_accept(s, accepted, next, a, error);
 	if (r != 0)
 		(void)unlink(next);
-	if (r < 0 && !why->text[0])
-		r = refuse(why, REFUSE_UNAVAILABLE, "cannot use %s: %s", a->path,
+	if (r < 0 && !error->text[0])
+		r = refuse(error, REFUSE_UNAVAILABLE, "cannot use %s: %s", a->path,
 			   store_message(store_writer(s)));
 	store_close(s);
 	return r;
 }
 
-static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
+static int hold_copy(const char *copy, struct store_adopted *a, struct error *error)
 {
 	char url[DB_PATH_MAX + 2 * NAME_ROOM];
 	struct store *s;
@@ -214,31 +215,31 @@ static int hold_copy(const char *copy, struct store_adopted *a, struct why *why)
 	int r;
 
 	snprintf(url, sizeof(url), "sqlite:%s", copy);
-	r = store_open(url, &(struct store_opts) {.n_readers = 1}, &s, why);
+	r = store_open(url, &(struct store_opts) {.n_readers = 1}, &s, error);
 	if (r != 0)
 		return r;
-	why->text[0] = '\0';
-	r = hold_in(s, a, why);
+	error->text[0] = '\0';
+	r = hold_in(s, a, error);
 	store_close(s);
 	if (r == 0)
 		r = db_file_exists(copy, "-wal", &exists);
 	/* Everything must be in the file itself; otherwise it is not safe to move. */
 	if (r == 0 && exists)
 		r = -EIO;
-	return r < 0 && !why->text[0] ? db_file_cannot(why, "change", copy, -r) : r;
+	return r < 0 && !error->text[0] ? db_file_cannot(error, "change", copy, -r) : r;
 }
 
 int store_adopt(const char *url, const char *accepted, struct store_adopted *ret_adopted,
-		struct why *why)
+		struct error *error)
 {
 	static const char scheme[] = "sqlite:";
 	struct store_adopted a = {0};
 	char copy[DB_PATH_MAX + NAME_ROOM];
 	int r;
 
-	r = store_check_url(url, why);
+	r = store_check_url(url, error);
 	if (r == 0 && strncmp(url, scheme, sizeof(scheme) - 1) != 0) {
-		r = accept_owner(url, accepted, &a, why);
+		r = accept_owner(url, accepted, &a, error);
 		if (r == 0)
 			*ret_adopted = a;
 	}
@@ -246,13 +247,13 @@ int store_adopt(const char *url, const char *accepted, struct store_adopted *ret
 		return r;
 	if (snprintf(a.path, sizeof(a.path), "%s", url + sizeof(scheme) - 1) >=
 	    (int)sizeof(a.path) - NAME_ROOM)
-		return refuse(why, REFUSE_TOO_LARGE, "the store's path is longer than %zu bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "the store's path is longer than %zu bytes",
 			      sizeof(a.path) - NAME_ROOM);
 	snprintf(copy, sizeof(copy), "%s.adopting", a.path);
 	remove_copy(copy);
-	r = copy_store(a.path, copy, why) ?: hold_copy(copy, &a, why) ?: find_aside(&a, why);
+	r = copy_store(a.path, copy, error) ?: hold_copy(copy, &a, error) ?: find_aside(&a, error);
 	if (r == 0)
-		r = swap(&a, copy, why);
+		r = swap(&a, copy, error);
 	remove_copy(copy);
 	if (r == 0)
 		*ret_adopted = a;

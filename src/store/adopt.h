@@ -6,7 +6,7 @@
 
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "store/db/db_file.h"
 
 struct store_adopted {
@@ -26,4 +26,4 @@ struct store_adopted {
  * and nothing changes.
  */
 int store_adopt(const char *url, const char *accepted, struct store_adopted *ret_adopted,
-		struct why *why);
+		struct error *error);

@@ -13,7 +13,7 @@ int store_approval_add(struct connection *c, const struct approval *row, int64_t
 {
 	QUERY sql = {
 		"INSERT INTO approval ({columns}) VALUES ({values})",
-		.of = &approval_portrait,
+		.of = &approval_schema,
 		.members = {.without = MEMBER_MADE | APPROVAL_DECIDER},
 		.key = "seq",
 	};
@@ -25,7 +25,7 @@ int store_approval_decide(struct connection *c, const struct approval *decided, 
 {
 	QUERY sql = {
 		"UPDATE approval SET {changes} WHERE id = :id AND status = 0 RETURNING seq",
-		.of = &approval_portrait,
+		.of = &approval_schema,
 		.members = {.with = MEMBER_CHANGES},
 	};
 	struct approval row = *decided;
@@ -93,7 +93,7 @@ static int read_decider(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-#define OF_APPROVAL .of = &approval_portrait, .beside = read_decider
+#define OF_APPROVAL .of = &approval_schema, .beside = read_decider
 
 /* ---- how they are found ---- */
 
@@ -194,7 +194,7 @@ enum { SWEEP_GRANTS = 1000 };
 int store_grant_add(struct connection *c, const struct grant *row)
 {
 	QUERY sql = {"INSERT INTO approval_grant ({columns}) VALUES ({values})",
-		     .of = &grant_portrait};
+		     .of = &grant_schema};
 
 	return query_do(c, &sql, BIND_NOUN(row));
 }
@@ -228,7 +228,7 @@ int store_grant_list(struct connection *c, int64_t now_ms, struct arena *arena,
 	QUERY sql = {
 		"SELECT {columns} FROM approval_grant WHERE expires_ms = 0 OR expires_ms > :now"
 		" ORDER BY seq",
-		.of = &grant_portrait,
+		.of = &grant_schema,
 	};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":now", now_ms));

@@ -38,7 +38,7 @@
 /* Texts that may be long only say whether there is one. */
 #define CONVERSATION_SHORT                                                                         \
 	OF_CONVERSATION, .special = CONVERSATION_LONG, .as = "CASE WHEN % IS NOT NULL THEN '' END"
-#define OF_CONVERSATION .of = &conversation_portrait, .beside = read_beside
+#define OF_CONVERSATION .of = &conversation_schema, .beside = read_beside
 
 /* ---- conversations ---- */
 
@@ -56,8 +56,7 @@ int store_conversation_add(struct connection *c, const struct conversation *row,
 {
 	QUERY sql = {"INSERT INTO conversation ({columns}, n_messages, answered)"
 		     " VALUES ({values}, 0, 0)",
-		     .of = &conversation_portrait, .members = {.without = MEMBER_MADE},
-		     .key = "seq"};
+		     .of = &conversation_schema, .members = {.without = MEMBER_MADE}, .key = "seq"};
 	return query_insert(c, &sql, ret_seq, BIND_NOUN(row))
 		       ?: tally_added(c, TALLY_CONVERSATION, *ret_seq);
 }
@@ -164,7 +163,7 @@ static int touch_conversation(struct connection *c, int64_t seq, int64_t now_ms)
 
 int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_seq)
 {
-	QUERY sql = {"INSERT INTO turn ({columns}) VALUES ({values})", .of = &turn_portrait,
+	QUERY sql = {"INSERT INTO turn ({columns}) VALUES ({values})", .of = &turn_schema,
 		     .members = {.without = MEMBER_MADE}, .key = "seq"};
 	int64_t seq;
 	int r = query_insert(c, &sql, &seq, BIND_NOUN(row));
@@ -178,8 +177,8 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 
 int store_turn_end(struct connection *c, const struct turn *row)
 {
-	QUERY sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq",
-		     .of = &turn_portrait, .members = {.with = MEMBER_CHANGES}};
+	QUERY sql = {"UPDATE turn SET {changes} WHERE seq = :seq RETURNING seq", .of = &turn_schema,
+		     .members = {.with = MEMBER_CHANGES}};
 	return query_change(c, &sql, BIND_NOUN(row), BIND(":seq", row->seq));
 }
 

@@ -84,7 +84,7 @@ static int insert(struct connection *c, const struct message *row, int64_t *ret_
 	QUERY sql = {
 		"INSERT INTO message ({columns}, n_calls, conversation) VALUES ({values}, :n_calls,"
 		" (SELECT conversation FROM turn WHERE seq = :turn))",
-		.of = &message_portrait, .members = {.without = MEMBER_MADE}, .key = "seq"};
+		.of = &message_schema, .members = {.without = MEMBER_MADE}, .key = "seq"};
 
 	return query_insert(c, &sql, ret_seq, BIND_NOUN(row), BIND(":n_calls", row->n_calls));
 }
@@ -215,7 +215,7 @@ static int read_beside(struct statement *q, void *ret)
 	return query_fault(q);
 }
 
-#define OF_MESSAGE .of = &message_portrait, .beside = read_beside
+#define OF_MESSAGE .of = &message_schema, .beside = read_beside
 
 struct message_list {
 	struct row_list rows;

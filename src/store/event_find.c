@@ -88,12 +88,12 @@ static int keep(struct find *f, struct event *e)
 	struct store_event_rows *found = &f->found;
 	size_t max_bytes = f->query->max_bytes;
 
-	f->bytes += portrait_bytes(&event_portrait, e);
+	f->bytes += schema_bytes(&event_schema, e);
 	f->full = found->n > 0 && max_bytes > 0 && f->bytes > max_bytes;
 	if (f->full)
 		return 0;
 	found->n++;
-	return portrait_copy(&event_portrait, f->arena, e);
+	return schema_copy(&event_schema, f->arena, e);
 }
 
 /* The current row of the statement. */
@@ -131,8 +131,8 @@ static int64_t upper_bound(const struct store_event_query *q)
 
 static int list_all(struct find *f)
 {
-	QUERY sql[] = {{LIST(""), &event_portrait, .large = true},
-		       {LIST(" DESC"), &event_portrait, .large = true}};
+	QUERY sql[] = {{LIST(""), &event_schema, .large = true},
+		       {LIST(" DESC"), &event_schema, .large = true}};
 	const struct store_event_query *query = f->query;
 	CLEANUP(query_donep)
 	struct statement *q = query_open(
@@ -220,7 +220,7 @@ static int next_walk(const struct walks *all, struct walk **ret_walk)
 /* One that was deleted after its number was fetched is not there any more. */
 static int look_at(struct find *f, int64_t seq)
 {
-	QUERY sql = {"SELECT {columns} FROM event WHERE seq = :seq", &event_portrait};
+	QUERY sql = {"SELECT {columns} FROM event WHERE seq = :seq", &event_schema};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(f->connection, &sql, BIND(":seq", seq));
 	bool found;

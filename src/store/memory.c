@@ -45,7 +45,7 @@ int store_memory_add(struct connection *c, const struct memory *m, int64_t *ret_
 {
 	QUERY sql = {
 		"INSERT INTO memory ({columns}, content_hash, seq) VALUES ({values}, :hash, :seq)",
-		.of = &memory_portrait,
+		.of = &memory_schema,
 		.members = {.without = MEMBER_MADE},
 		.many = "INSERT INTO memory ({columns}, content_hash, seq) SELECT * FROM unnest("
 			"{lists}, CAST(:hash AS BIGINT[]), CAST(:seq AS BIGINT[]))",
@@ -70,7 +70,7 @@ int store_memory_update(struct connection *c, const struct memory *m, bool *ret_
 {
 	QUERY sql = {
 		"UPDATE memory SET {changes}, content_hash = :hash WHERE id = :id RETURNING seq",
-		.of = &memory_portrait,
+		.of = &memory_schema,
 		.members = {.with = MEMBER_CHANGES},
 	};
 
@@ -90,7 +90,7 @@ int store_memory_delete(struct connection *c, const struct store_scope *scope, s
 int store_memory_find(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	QUERY sql = {BY_ID, .of = &memory_portrait};
+	QUERY sql = {BY_ID, .of = &memory_schema};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id), BIND_SCOPE(scope));
 }
@@ -98,7 +98,7 @@ int store_memory_find(struct connection *c, const struct store_scope *scope, str
 int store_memory_lock(struct connection *c, const struct store_scope *scope, struct text id,
 		      struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	QUERY sql = {BY_ID " {lock}", .of = &memory_portrait, .lock = QUERY_LOCKS_ROWS};
+	QUERY sql = {BY_ID " {lock}", .of = &memory_schema, .lock = QUERY_LOCKS_ROWS};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id), BIND_SCOPE(scope));
 }
@@ -108,7 +108,7 @@ int store_memory_lock(struct connection *c, const struct store_scope *scope, str
 int store_memory_find_seq(struct connection *c, const struct store_scope *scope, int64_t seq,
 			  struct arena *arena, struct memory *ret, bool *ret_found)
 {
-	QUERY sql = {BY_SEQ, .of = &memory_portrait};
+	QUERY sql = {BY_SEQ, .of = &memory_schema};
 	return rows_find(c, &sql, arena, ret, ret_found, BIND(":seq", seq), BIND_SCOPE(scope));
 }
 
@@ -125,7 +125,7 @@ static const char *const seq_names[SEQS_AT_ONCE] = {":s0",  ":s1",  ":s2",  ":s3
 static int find_some(struct connection *c, const struct store_scope *scope, const int64_t *seqs,
 		     unsigned n, struct arena *arena, struct memory *ret_rows, unsigned *ret_n)
 {
-	QUERY sql = {BY_SEQS, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
+	QUERY sql = {BY_SEQS, .of = &memory_schema, .members = {.with = MEMORY_FOUND}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND_SCOPE(scope));
 	bool found = true;
 	int r = 0;
@@ -142,7 +142,7 @@ static int find_each(struct connection *c, const struct store_scope *scope, cons
 		     unsigned n, size_t max_bytes, struct arena *arena, struct memory *ret_rows,
 		     unsigned *ret_n)
 {
-	QUERY sql = {BY_SEQ, .of = &memory_portrait, .members = {.with = MEMORY_FOUND}};
+	QUERY sql = {BY_SEQ, .of = &memory_schema, .members = {.with = MEMORY_FOUND}};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND_SCOPE(scope));
 	size_t bytes = 0;
 	int r = 0;
@@ -260,7 +260,7 @@ int store_memory_find_prefix(struct connection *c, const struct store_scope *sco
 {
 	QUERY sql = {"SELECT {columns} FROM memory WHERE id >= :start AND id < :end AND " IN_SCOPE
 		     " LIMIT 2",
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 
 	return store_memory_find_one(c, &sql, scope, prefix, arena, ret_row, ret_n);
 }
@@ -278,7 +278,7 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 		" OR expires_ms - stored_ms = :expires - :stored)"
 		" AND (expires_ms IS NULL OR expires_ms > :stored)"
 		" AND content = :content ORDER BY stored_ms, seq LIMIT 1",
-		.of = &memory_portrait};
+		.of = &memory_schema};
 	return rows_find(c, &sql, arena, ret_row, ret_found,
 			 BIND(":hash", store_memory_hash(like->content)), BIND(":since", since_ms),
 			 BIND(":owner", like->owner), BIND(":chat", like->chat),
@@ -301,10 +301,10 @@ int store_memory_find_same(struct connection *c, const struct memory *like, int6
 
 static struct statement *open_list(struct connection *c, const struct store_memory_list_opts *opts)
 {
-	QUERY some = {LIST_SOME, .of = &memory_portrait, .large = true};
-	QUERY all = {LIST_ALL, .of = &memory_portrait, .large = true};
-	QUERY brief_some = {LIST_SOME, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
-	QUERY brief_all = {LIST_ALL, .of = &memory_portrait, .members = {.with = MEMBER_LISTED}};
+	QUERY some = {LIST_SOME, .of = &memory_schema, .large = true};
+	QUERY all = {LIST_ALL, .of = &memory_schema, .large = true};
+	QUERY brief_some = {LIST_SOME, .of = &memory_schema, .members = {.with = MEMBER_LISTED}};
+	QUERY brief_all = {LIST_ALL, .of = &memory_schema, .members = {.with = MEMBER_LISTED}};
 	bool first_page = opts->before_ms == 0 && opts->before_seq == 0,
 	     all_rows = opts->scope.everything;
 
@@ -389,7 +389,7 @@ static int walk_part(struct connection *c, const struct walk_queries *queries,
 	return store_memory_hand_out(q, take_next, slice);
 }
 
-#define EACH(name, walk) QUERY name = {walk WALK_ORDER, .of = &memory_portrait, .large = true}
+#define EACH(name, walk) QUERY name = {walk WALK_ORDER, .of = &memory_schema, .large = true}
 
 int store_memory_each(struct connection *c, const struct store_scope *scope,
 		      struct store_walk *walk, memory_fn fn, void *arg)
@@ -416,7 +416,7 @@ int store_memory_list_review(struct connection *c, const struct store_scope *sco
 {
 	QUERY sql = {"SELECT {columns} FROM memory WHERE review > 0 AND "
 		     "valid_until_ms IS NULL AND " IN_SCOPE " ORDER BY seq DESC LIMIT :limit",
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND_SCOPE(scope), BIND(":limit", limit));
@@ -438,7 +438,7 @@ int store_memory_sweep(struct connection *c, int64_t now_ms, unsigned limit, mem
 		"DELETE FROM memory WHERE seq IN (SELECT seq FROM memory WHERE expires_ms <= :now"
 		" ORDER BY expires_ms LIMIT :limit {lock}) RETURNING {columns}",
 		.lock = QUERY_SKIPS_LOCKED,
-		.of = &memory_portrait,
+		.of = &memory_schema,
 		.members = {.with = MEMORY_TRACE},
 	};
 	CLEANUP(query_donep)

@@ -4,7 +4,7 @@
 #include "store/db/rows.h"
 #include "store/short_id.h"
 
-#define OF_OBSERVED .of = &observed_portrait
+#define OF_OBSERVED .of = &observed_schema
 
 /* ---- what changes ---- */
 

@@ -62,7 +62,7 @@ int store_rule_last(struct connection *c, struct text rule, int64_t *ret_occurre
 int store_rule_find(struct connection *c, struct text name, struct arena *arena,
 		    struct rule_memory *ret_memory)
 {
-	QUERY sql = {"SELECT {columns} FROM rule WHERE name = :name", .of = &rule_memory_portrait};
+	QUERY sql = {"SELECT {columns} FROM rule WHERE name = :name", .of = &rule_memory_schema};
 	struct rule_memory memory = {.name = name, .enabled = -1};
 	bool found;
 	int r = rows_find(c, &sql, arena, &memory, &found, BIND(":name", name));
@@ -79,7 +79,7 @@ int store_rule_put(struct connection *c, const struct rule_memory *memory)
 		     " THEN rule.fired_ms ELSE excluded.fired_ms END, enabled = CASE WHEN"
 		     " excluded.enabled < 0 THEN rule.enabled ELSE excluded.enabled END,"
 		     " n_fired = rule.n_fired + excluded.n_fired",
-		     .of = &rule_memory_portrait};
+		     .of = &rule_memory_schema};
 
 	return query_do(c, &sql, BIND_NOUN(memory));
 }
@@ -90,7 +90,7 @@ int store_job_add(struct connection *c, const struct job *job, bool *ret_added)
 {
 	QUERY sql = {"INSERT INTO job ({columns}) VALUES ({values})"
 		     " ON CONFLICT (id) DO NOTHING RETURNING seq",
-		     .of = &job_portrait};
+		     .of = &job_schema};
 
 	return query_find(c, &sql, ret_added, BIND_NOUN(job));
 }
@@ -115,7 +115,7 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
 		   bool *ret_found)
 {
-	QUERY sql = {"SELECT {columns} FROM job WHERE id = :id", .of = &job_portrait};
+	QUERY sql = {"SELECT {columns} FROM job WHERE id = :id", .of = &job_schema};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
@@ -123,7 +123,7 @@ int store_job_find(struct connection *c, struct text id, struct arena *arena, st
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n)
 {
-	QUERY sql = {"SELECT {columns} FROM job ORDER BY seq", .of = &job_portrait};
+	QUERY sql = {"SELECT {columns} FROM job ORDER BY seq", .of = &job_schema};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n);
 }
@@ -136,7 +136,7 @@ int store_trust_put(struct connection *c, const struct project_trust *trust)
 		"INSERT INTO project_trust ({columns}) VALUES ({values}) ON CONFLICT (folder) DO "
 		"UPDATE"
 		" SET digest = excluded.digest, trusted_ms = excluded.trusted_ms",
-		.of = &trust_portrait};
+		.of = &trust_schema};
 
 	return query_do(c, &sql, BIND_NOUN(trust));
 }
@@ -151,7 +151,7 @@ int store_trust_delete(struct connection *c, struct text folder)
 int store_trust_list(struct connection *c, struct arena *arena, struct project_trust **ret_rows,
 		     unsigned *ret_n)
 {
-	QUERY sql = {"SELECT {columns} FROM project_trust ORDER BY folder", .of = &trust_portrait};
+	QUERY sql = {"SELECT {columns} FROM project_trust ORDER BY folder", .of = &trust_schema};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n);
 }

@@ -13,7 +13,7 @@ static int insert(struct connection *c, const struct session *row, int64_t *ret_
 {
 	QUERY sql = {
 		"INSERT INTO session ({columns}) VALUES ({values})",
-		.of = &session_portrait,
+		.of = &session_schema,
 		.members = {.without = MEMBER_MADE | SESSION_BESIDE},
 		.key = "seq",
 	};
@@ -25,7 +25,7 @@ static int insert_beside(struct connection *c, const struct session *row, int64_
 {
 	QUERY sql = {
 		"INSERT INTO session_text ({columns}, seq) VALUES ({values}, :seq)",
-		.of = &session_portrait,
+		.of = &session_schema,
 		.members = {.with = SESSION_BESIDE},
 	};
 
@@ -49,7 +49,7 @@ int store_session_update(struct connection *c, const struct session *row)
 {
 	QUERY sql = {
 		"UPDATE session SET {changes} WHERE seq = :seq AND epoch = :epoch RETURNING seq",
-		.of = &session_portrait,
+		.of = &session_schema,
 		.members = {.with = MEMBER_CHANGES},
 	};
 	return query_change(c, &sql, BIND_NOUN(row), BIND(":seq", row->seq),
@@ -61,7 +61,7 @@ int store_session_settle(struct connection *c, const struct session *row, bool *
 	QUERY sql = {
 		"UPDATE session SET {changes}, epoch = 0 WHERE seq = :seq AND epoch = :epoch"
 		" AND status < 4 RETURNING seq",
-		.of = &session_portrait,
+		.of = &session_schema,
 		.members = {.with = MEMBER_CHANGES},
 	};
 

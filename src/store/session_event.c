@@ -37,7 +37,7 @@ static int insert(struct connection *c, const struct session_event *event, int64
 {
 	QUERY sql = {
 		"INSERT INTO session_event ({columns}, session) VALUES ({values}, :session)",
-		.of = &session_event_portrait,
+		.of = &session_event_schema,
 		.members = {.without = MEMBER_MADE | SESSION_EVENT_SESSION},
 		.key = "id",
 	};
@@ -78,7 +78,7 @@ int store_session_event_add(struct connection *c, const struct session_event *ro
 
 /* The id of its session; an event only has the number. */
 #define LIST_OF                                                                                    \
-	.of = &session_event_portrait, .large = true, .special = SESSION_EVENT_SESSION,            \
+	.of = &session_event_schema, .large = true, .special = SESSION_EVENT_SESSION,              \
 	.as = "(SELECT session.id FROM session WHERE session.seq = session_event.%)"
 
 #define LIST(where, order)                                                                         \

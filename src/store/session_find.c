@@ -21,7 +21,7 @@
 #define BEGINNING SELECT("substr(query, 1, :bytes)", "NULL")
 
 #define OF_SESSION                                                                                 \
-	.of = &session_portrait, .members = {.without = SESSION_BESIDE}, .beside = read_beside
+	.of = &session_schema, .members = {.without = SESSION_BESIDE}, .beside = read_beside
 
 enum {
 	WHOLE_BYTES = 1 << 30, /* no text is longer */
@@ -173,12 +173,12 @@ int store_session_open(struct connection *c, struct arena *arena, struct session
 static const struct member link_members[] = {COLUMN(struct session_link, INT, seq),
 					     COLUMN(struct session_link, TEXT, id),
 					     COLUMN(struct session_link, TEXT, parent)};
-static const struct portrait link_portrait = PORTRAIT(struct session_link, link_members);
+static const struct schema link_schema = SCHEMA(struct session_link, link_members);
 
 static int find_link(struct connection *c, struct text id, struct arena *arena,
 		     struct session_link *ret_link, bool *ret_found)
 {
-	QUERY sql = {"SELECT {columns} FROM session WHERE id = :id", .of = &link_portrait};
+	QUERY sql = {"SELECT {columns} FROM session WHERE id = :id", .of = &link_schema};
 
 	return rows_find(c, &sql, arena, ret_link, ret_found, BIND(":id", id));
 }
@@ -227,7 +227,7 @@ int store_session_chain_next(struct connection *c, struct session_chain *chain, 
 static const struct member path_members[] = {COLUMN(struct session_path, TEXT, path),
 					     COLUMN(struct session_path, TIME, used_ms),
 					     COLUMN(struct session_path, INT, n)};
-static const struct portrait path_portrait = PORTRAIT(struct session_path, path_members);
+static const struct schema path_schema = SCHEMA(struct session_path, path_members);
 
 int store_session_paths(struct connection *c, unsigned limit, struct arena *arena,
 			struct session_path **ret_paths, unsigned *ret_n)
@@ -240,7 +240,7 @@ int store_session_paths(struct connection *c, unsigned limit, struct arena *aren
 		" UNION ALL SELECT working_dir, 1 FROM session WHERE seq > " TALLY_MARK(
 			"session") ") AS counted WHERE path <> '' GROUP BY path HAVING sum(n) > 0"
 				   " ORDER BY used_ms DESC, path LIMIT :limit",
-		.of = &path_portrait};
+		.of = &path_schema};
 
 	return rows_all(c, &sql, arena, ret_paths, ret_n,
 			BIND(":limit", limit > 0 ? limit : INT64_MAX));

@@ -62,14 +62,14 @@ static const struct store_ops *find_kind(const char *url, const char **ret_addre
 	return NULL;
 }
 
-int store_check_url(const char *url, struct why *why)
+int store_check_url(const char *url, struct error *error)
 {
 	const char *address = NULL;
 	const struct store_ops *ops = find_kind(url, &address);
 
 	if (ops && *address)
-		return ops->check ? ops->check(address, why) : 0;
-	return refuse(why, REFUSE_PARAMS, "must be sqlite:PATH%s",
+		return ops->check ? ops->check(address, error) : 0;
+	return refuse(error, REFUSE_PARAMS, "must be sqlite:PATH%s",
 		      store_kinds[1] ? " or postgresql://HOST/DATABASE"
 				     : "; this koined was built without PostgreSQL");
 }
@@ -84,7 +84,7 @@ static void disconnect(struct connection *c)
 }
 
 /* What an interrupted move has left is not whole; its tables say so. */
-static int refuse_half(struct store *s, struct why *why)
+static int refuse_half(struct store *s, struct error *error)
 {
 	char move[4] = "";
 	int version = 0;
@@ -93,42 +93,42 @@ static int refuse_half(struct store *s, struct why *why)
 	if (r == 0 && version > 0)
 		r = query_meta(&s->writer, TEXT("move"), move, sizeof(move));
 	if (r == 0 && move[0])
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "a move into %s is not finished: run koine store move again",
 			      db_file_tail(store_path(s)));
 	return r;
 }
 
-static int refuse_tables(struct store *s, struct why *why)
+static int refuse_tables(struct store *s, struct error *error)
 {
-	return schema_check(&s->writer, store_path(s), why) ?: refuse_half(s, why);
+	return schema_check(&s->writer, store_path(s), error) ?: refuse_half(s, error);
 }
 
 /* All checks of a file come before its first byte is changed. */
-static int make_tables(struct store *s, struct why *why)
+static int make_tables(struct store *s, struct error *error)
 {
 	struct connection *c = &s->writer;
 
-	return refuse_tables(s, why)
+	return refuse_tables(s, error)
 		       ?: s->ops->claim(c->db)
 		       ?: schema_migrate(c)
 		       ?: tally_catch_up(c);
 }
 
 /* With `use`, others may use the store beside this writer. Without it, nobody can until the connection ends. */
-static int connect_writer(struct store *s, bool use, struct why *why)
+static int connect_writer(struct store *s, bool use, struct error *error)
 {
 	struct connection *c = &s->writer;
 	int r;
 
-	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, why);
+	r = s->ops->connect(s->place, CONNECTION_WRITER, &c->db, error);
 	if (r != 0)
 		return r;
-	r = make_tables(s, why);
+	r = make_tables(s, error);
 	if (r == 0 && use && s->ops->share)
 		r = s->ops->share(c->db);
 	if (r < 0)
-		r = s->ops->explain(s->place, c->db, r, why);
+		r = s->ops->explain(s->place, c->db, r, error);
 	if (r != 0)
 		disconnect(c);
 	return r;
@@ -189,34 +189,34 @@ static int take_identity(struct store *s)
 	return 0;
 }
 
-static int mark_in_use(struct store *s, struct why *why)
+static int mark_in_use(struct store *s, struct error *error)
 {
 	int r;
 
 	r = read_clean(s) ?: write_clean(s, false) ?: take_identity(s);
 	if (r != 0)
-		return s->ops->explain(s->place, s->writer.db, r, why);
+		return s->ops->explain(s->place, s->writer.db, r, error);
 	s->in_use = true;
 	return 0;
 }
 
-static int look_at_space(struct store *s, struct why *why)
+static int look_at_space(struct store *s, struct error *error)
 {
 	struct store_space space;
 	int r = s->ops->space(s->writer.db, &space);
 
 	if (r != 0)
-		return s->ops->explain(s->place, s->writer.db, r, why);
+		return s->ops->explain(s->place, s->writer.db, r, error);
 	s->shrinks = space.shrinks;
 	return 0;
 }
 
-static int connect_readers(struct store *s, struct why *why)
+static int connect_readers(struct store *s, struct error *error)
 {
 	int r = 0;
 
 	for (unsigned i = 0; i < s->n_readers && r == 0; i++)
-		r = s->ops->connect(s->place, CONNECTION_READER, &s->readers[i].db, why);
+		r = s->ops->connect(s->place, CONNECTION_READER, &s->readers[i].db, error);
 	return r;
 }
 
@@ -240,37 +240,37 @@ static void store_closep(struct store **s)
 }
 
 int store_find_kind(const char *url, const struct store_ops **ret_ops, const char **ret_address,
-		    struct why *why)
+		    struct error *error)
 {
 	*ret_ops = find_kind(url, ret_address);
 	if (!*ret_ops)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid store '%.40s': expected sqlite:PATH or postgresql://…", url);
 	return 0;
 }
 
 int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_MAX],
-	       struct why *why)
+	       struct error *error)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 	const struct store_ops *ops;
 	const char *address = NULL;
-	int r = store_find_kind(url, &ops, &address, why);
+	int r = store_find_kind(url, &ops, &address, error);
 
 	ret_note[0] = '\0';
 	if (r != 0)
 		return r;
 	s = store_new(ops, 0);
 	r = s ? ops->look(address, accepted, ret_note, STORE_NOTE_MAX, &s->place, &s->writer.db,
-			  why)
+			  error)
 	      : -ENOMEM;
 	if (r == 0 && s->writer.db) {
-		r = refuse_tables(s, why);
+		r = refuse_tables(s, error);
 		if (r < 0)
-			r = ops->explain(s->place, s->writer.db, r, why);
+			r = ops->explain(s->place, s->writer.db, r, error);
 	}
 	if (r == -ENOMEM)
-		refuse(why, REFUSE_INTERNAL, "out of memory for the store");
+		refuse(error, REFUSE_INTERNAL, "out of memory for the store");
 	return r;
 }
 
@@ -289,48 +289,48 @@ static void make_owner(struct store *s, const char *host)
 /* Opens the database with a connection for writing, and brings its tables up to date. The caller closes *ret_store
  * after a failure, too. */
 static int open_writer(const char *url, const struct store_opts *opts, unsigned n_readers, bool use,
-		       struct store **ret_store, struct why *why)
+		       struct store **ret_store, struct error *error)
 {
 	const struct store_ops *ops;
 	const char *address = NULL;
-	int r = store_find_kind(url, &ops, &address, why);
+	int r = store_find_kind(url, &ops, &address, error);
 
 	if (r != 0)
 		return r;
 	/* Words any of the faults below, except lack of memory. */
-	refuse(why, REFUSE_INTERNAL, "out of memory for the store");
+	refuse(error, REFUSE_INTERNAL, "out of memory for the store");
 	*ret_store = store_new(ops, n_readers);
 	if (!*ret_store)
 		return -ENOMEM;
 	fault_set_names(ops->faults);
-	r = ops->open(address, &(*ret_store)->place, why);
+	r = ops->open(address, &(*ret_store)->place, error);
 	if (r == 0 && ops->set_accepted)
 		ops->set_accepted((*ret_store)->place, opts->accepted, opts->accepts_all);
-	return r ?: connect_writer(*ret_store, use, why);
+	return r ?: connect_writer(*ret_store, use, error);
 }
 
-int store_init(const char *url, struct why *why)
+int store_init(const char *url, struct error *error)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 
-	return open_writer(url, &(struct store_opts) {0}, 0, false, &s, why);
+	return open_writer(url, &(struct store_opts) {0}, 0, false, &s, error);
 }
 
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
-	       struct why *why)
+	       struct error *error)
 {
 	CLEANUP(store_closep) struct store *s = NULL;
 	unsigned n_readers = opts->n_readers ? opts->n_readers : READERS_DEFAULT;
 	int r;
 
 	if (n_readers > READERS_MAX)
-		return refuse(why, REFUSE_LIMIT, "a store supports at most %d readers",
+		return refuse(error, REFUSE_LIMIT, "a store supports at most %d readers",
 			      READERS_MAX);
-	r = open_writer(url, opts, n_readers, true, &s, why);
+	r = open_writer(url, opts, n_readers, true, &s, error);
 	if (r == 0)
-		r = look_at_space(s, why) ?: mark_in_use(s, why);
+		r = look_at_space(s, error) ?: mark_in_use(s, error);
 	if (r == 0)
-		r = connect_readers(s, why);
+		r = connect_readers(s, error);
 	if (r != 0)
 		return r;
 	make_owner(s, opts->host);
@@ -387,10 +387,10 @@ bool store_has_feed(const struct store *s)
 	return s->ops->hear != NULL;
 }
 
-int store_open_feed(struct store *s, unsigned answer_ms, struct why *why)
+int store_open_feed(struct store *s, unsigned answer_ms, struct error *error)
 {
 	s->ops->set_feed(s->place, answer_ms);
-	return s->ops->connect(s->place, CONNECTION_FEED, &s->feed.db, why);
+	return s->ops->connect(s->place, CONNECTION_FEED, &s->feed.db, error);
 }
 
 bool store_rewound(const struct store *s)
@@ -422,11 +422,11 @@ const char *store_message(const struct connection *c)
 /* The connection may be left with locks or in a state that only a new one is free of. */
 static int open_again(struct store *s)
 {
-	struct why why;
+	struct error error;
 	int r;
 
 	disconnect(&s->writer);
-	r = connect_writer(s, true, &why);
+	r = connect_writer(s, true, &error);
 	/* What would be a refusal at startup is a fault later on. */
 	if (r > 0)
 		r = -EIO;
@@ -617,16 +617,16 @@ int store_shrink(struct store *s, bool *ret_more)
 	return pages > 0 ? s->ops->give_back(s->writer.db, pages) : 0;
 }
 
-int store_backup(struct store *s, const char *path, struct why *why)
+int store_backup(struct store *s, const char *path, struct error *error)
 {
-	return s->ops->backup(s->place, path, why);
+	return s->ops->backup(s->place, path, error);
 }
 
-int store_quick_check(struct store *s, int lane, struct why *why)
+int store_quick_check(struct store *s, int lane, struct error *error)
 {
 	int r;
 
-	r = s->ops->quick_check(s->place, store_reader(s, lane)->db, why);
+	r = s->ops->quick_check(s->place, store_reader(s, lane)->db, error);
 	if (r >= 0)
 		atomic_store(&s->sound, r == 0);
 	return r;

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 struct store;
 struct connection;
@@ -43,20 +43,20 @@ struct store_opts {
  *
  * Anything that cannot be ours is refused and left untouched: something other than a file,
  * another program's file, a damaged one, one of a newer koine, one that another koined has
- * open, one that a move has not finished. `why` describes faults as well.
+ * open, one that a move has not finished. `error` describes faults as well.
  */
 int store_open(const char *url, const struct store_opts *opts, struct store **ret_store,
-	       struct why *why);
+	       struct error *error);
 
 /*
  * Makes the tables of a store, or brings them up to date, and closes it again. Refuses what store_open refuses. The
  * store gets no identity and no host; its first user makes those.
  */
-int store_init(const char *url, struct why *why);
+int store_init(const char *url, struct error *error);
 
 /* Refuses an address of no kind of database that this program was built with, and one that would
  * show a secret. The sentence contains nothing of it. */
-int store_check_url(const char *url, struct why *why);
+int store_check_url(const char *url, struct error *error);
 
 /*
  * Whether store_open would accept it. Creates, changes and migrates nothing, refuses foreign tables and
@@ -64,7 +64,7 @@ int store_check_url(const char *url, struct why *why);
  * accepted but should not be; "" if there is none.
  */
 int store_look(const char *url, const char *accepted, char ret_note[STORE_NOTE_MAX],
-	       struct why *why);
+	       struct error *error);
 
 /* No connection may still be in use. Accepts NULL. */
 void store_close(struct store *s);
@@ -105,7 +105,7 @@ bool store_has_feed(const struct store *s);
 
 /* Opens the connection by which they hear of each other (store/host/host.h), for a thread of its own. A
  * server that does not answer for answer_ms is taken for gone. */
-int store_open_feed(struct store *s, unsigned answer_ms, struct why *why);
+int store_open_feed(struct store *s, unsigned answer_ms, struct error *error);
 struct connection *store_feed(struct store *s);
 
 /* Whether the database has lost commits in a fail-over, or was restored: nothing works any more, and what
@@ -148,10 +148,10 @@ int store_rollback_to(struct store *s);
  * write. Call it on any thread but the writer's. The file appears under its name once it is
  * complete and on disk; an existing one is refused.
  */
-int store_backup(struct store *s, const char *path, struct why *why);
+int store_backup(struct store *s, const char *path, struct error *error);
 
 /* Checks the whole file. 0: no damage; a refusal says what was found. */
-int store_quick_check(struct store *s, int lane, struct why *why);
+int store_quick_check(struct store *s, int lane, struct error *error);
 
 enum { STORE_SHRINK_PAGES = 64 }; /* at most, in one step */
 

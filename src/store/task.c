@@ -60,7 +60,7 @@ static int insert(struct connection *c, const struct task *task, int64_t *ret_se
 {
 	QUERY sql = {
 		"INSERT INTO task ({columns}) VALUES ({values})",
-		.of = &task_portrait,
+		.of = &task_schema,
 		.members = {.without = MEMBER_MADE},
 		.key = "seq",
 	};
@@ -119,7 +119,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 		")"                                                                                \
 		" WITH ORDINALITY AS one ({columns}, which" guard_names ", place) WHERE " where    \
 		" RETURNING one.place, task.version, task.cancel"
-#define OF_TASK .of = &task_portrait, .members = {.with = MEMBER_CHANGES}
+#define OF_TASK .of = &task_schema, .members = {.with = MEMBER_CHANGES}
 
 #define IS_ALIVE(life)                                                                             \
 	"(" life " = 0 OR EXISTS (SELECT 1 FROM host WHERE host.epoch = " life                     \
@@ -208,7 +208,7 @@ int store_task_abandoned(struct connection *c, unsigned limit, struct arena *are
 		" WHERE host.epoch = task.epoch AND host.state = 0)) OR (state = 0 AND cancel = 1)"
 		" ORDER BY seq LIMIT :limit {lock}",
 		.lock = QUERY_SKIPS_LOCKED,
-		.of = &task_portrait,
+		.of = &task_schema,
 	};
 
 	return rows_all(c, &sql, arena, ret_tasks, ret_n, BIND(":limit", limit));
@@ -244,7 +244,7 @@ static int write_edited(struct connection *c, const struct task *task,
 	QUERY sql = {
 		"UPDATE task SET {changes}, version = version + 1 WHERE seq = :seq AND state = 0"
 		" AND version = :version RETURNING version, cancel",
-		.of = &task_portrait,
+		.of = &task_schema,
 		.members = {.with = TASK_EDITED},
 	};
 	return take_kept(c, &sql, ret_kept,
@@ -273,7 +273,7 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		"DELETE FROM task WHERE seq IN (SELECT seq FROM task WHERE state >= 2"
 		" AND completed_ms < :before ORDER BY completed_ms, seq LIMIT :limit)"
 		" RETURNING {columns}",
-		.of = &task_portrait,
+		.of = &task_schema,
 		.members = {.with = TASK_ENDS, .without = MEMBER_CUT},
 	};
 
@@ -290,8 +290,7 @@ int store_task_sweep(struct connection *c, int64_t before_ms, unsigned limit, st
 		" AND (project, id) NOT IN (SELECT o.project, a.id FROM task AS o"                 \
 		" JOIN task_after AS a ON a.task = o.seq WHERE o.state < 2) LIMIT :limit)"         \
 		" RETURNING {columns}",                                                            \
-			.of = &task_portrait,                                                      \
-			.members = {.with = TASK_ENDS, .without = MEMBER_CUT},                     \
+			.of = &task_schema, .members = {.with = TASK_ENDS, .without = MEMBER_CUT}, \
 	}
 
 enum { CLEAN_PROJECT = 1, CLEAN_GROUP = 2, N_CLEANS = 4 };

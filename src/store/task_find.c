@@ -27,7 +27,7 @@ struct edge {
 
 static const struct member edge_members[] = {COLUMN(struct edge, TEXT, task),
 					     COLUMN(struct edge, TEXT, before)};
-static const struct portrait edge_portrait = PORTRAIT(struct edge, edge_members);
+static const struct schema edge_schema = SCHEMA(struct edge, edge_members);
 
 /* Everything that the task comes after, through others, too. What has ended holds nobody up. */
 static int find_edges(struct connection *c, struct text project, struct text id,
@@ -39,7 +39,7 @@ static int find_edges(struct connection *c, struct text project, struct text id,
 		" UNION SELECT t.id, a.id FROM edge AS e JOIN task AS t ON t.project = :project"
 		" AND t.id = e.before AND t.state < 2 JOIN task_after AS a ON a.task = t.seq)"
 		" SELECT task, before FROM edge",
-		.of = &edge_portrait};
+		.of = &edge_schema};
 
 	return rows_all(c, &sql, arena, ret_edges, ret_n, BIND(":project", project),
 			BIND(":id", id));
@@ -101,11 +101,11 @@ static int find(struct connection *c, struct text project, struct text id, struc
 {
 	QUERY in_project = {
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
-		.of = &task_portrait,
+		.of = &task_schema,
 	};
 	QUERY in_any = {
 		"SELECT {columns} FROM task WHERE id = :id LIMIT 2",
-		.of = &task_portrait,
+		.of = &task_schema,
 	};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, project.data ? &in_project : &in_any, BIND(":id", id),
@@ -201,10 +201,10 @@ enum part { PART_RUNNING, PART_QUEUED, PART_ENDED, N_PARTS };
 
 /* The beginnings of texts. */
 #define SHORT(left_out)                                                                            \
-	.of = &task_portrait, .members = {.without = (left_out)}, .special = MEMBER_CUT,           \
+	.of = &task_schema, .members = {.without = (left_out)}, .special = MEMBER_CUT,             \
 	.as = "substr(%, 1, :cut)"
 
-QUERY whole_lists[N_LISTS] = LISTS(.of = &task_portrait, .large = true);
+QUERY whole_lists[N_LISTS] = LISTS(.of = &task_schema, .large = true);
 QUERY short_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED));
 QUERY brief_lists[N_LISTS] = LISTS(SHORT(TASK_UNLISTED | TASK_BULKY));
 
@@ -295,7 +295,7 @@ int store_task_list(struct connection *c, const struct store_task_query *q, stru
 
 /* Without the texts of a task that has much of them. */
 #define UNLESS_LONG                                                                                \
-	.of = &task_portrait, .special = TASK_LONG,                                                \
+	.of = &task_schema, .special = TASK_LONG,                                                  \
 	.as = "CASE WHEN length(prompt) + coalesce(length(env), 0)"                                \
 	      " + coalesce(length(metadata), 0) <= 8192 THEN % END"
 
@@ -369,7 +369,7 @@ int store_task_open(struct connection *c, struct arena *arena, struct task **ret
 static const struct member tally_members[] = {TALLY(TEXT, name), TALLY(INT, n[0]),
 					      TALLY(INT, n[1]),  TALLY(INT, n[2]),
 					      TALLY(INT, n[3]),  TALLY(INT, n[4])};
-static const struct portrait tally_portrait = PORTRAIT(struct task_tally, tally_members);
+static const struct schema tally_schema = SCHEMA(struct task_tally, tally_members);
 _Static_assert(N_TASK_STATES == 5, "a column for each");
 
 int store_task_count(struct connection *c, struct arena *arena, struct task_tally **ret_counts,
@@ -377,7 +377,7 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 {
 	QUERY sql = {COUNT("name, number AS state, n FROM {tally} WHERE kind = 'project'",
 			   "project, state, 1 FROM task WHERE true"),
-		     .of = &tally_portrait};
+		     .of = &tally_schema};
 
 	return rows_all(c, &sql, arena, ret_counts, ret_n);
 }
@@ -388,13 +388,13 @@ int store_task_groups(struct connection *c, struct text project, struct arena *a
 {
 	QUERY in_any = {COUNT("part AS name, number AS state, n FROM {tally} WHERE kind = 'group'",
 			      "group_name, state, 1 FROM task WHERE group_name || '' IS NOT NULL"),
-			.of = &tally_portrait};
+			.of = &tally_schema};
 	QUERY in_project = {
 		COUNT("part AS name, number AS state, n FROM {tally}"
 		      " WHERE kind = 'group' AND name = :project",
 		      "group_name, state, 1 FROM task"
 		      " WHERE group_name || '' IS NOT NULL AND project || '' = :project"),
-		.of = &tally_portrait};
+		.of = &tally_schema};
 	return rows_all(c, project.data ? &in_project : &in_any, arena, ret_groups, ret_n,
 			BIND_IF(":project", project));
 }

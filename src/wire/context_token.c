@@ -6,9 +6,9 @@
 
 #include "wire/json.h"
 
-static int bad(struct why *why, const char *code, const char *text)
+static int bad(struct error *error, const char *code, const char *text)
 {
-	return refuse(why, REFUSE_FORBIDDEN, "Invalid context token (%s): %s", code, text);
+	return refuse(error, REFUSE_FORBIDDEN, "Invalid context token (%s): %s", code, text);
 }
 
 static bool is_space(char c)
@@ -154,7 +154,7 @@ static int read_part(struct arena *a, struct text part, struct value **ret)
 }
 
 static int check_claims(const struct value *v, int64_t now_s, struct context_claims *ret,
-			struct why *why)
+			struct error *error)
 {
 	double expires;
 	double issued;
@@ -163,19 +163,19 @@ static int check_claims(const struct value *v, int64_t now_s, struct context_cla
 	ret->chat = value_text(value_find(v, "chat_id"));
 	ret->chat_type = value_text(value_find(v, "chat_type"));
 	if (ret->user.len == 0)
-		return bad(why, "claims", "sub is missing");
+		return bad(error, "claims", "sub is missing");
 	if (!value_double(value_find(v, "exp"), &expires))
-		return bad(why, "claims", "exp is missing");
+		return bad(error, "claims", "exp is missing");
 	if (expires + CONTEXT_LEEWAY_S < (double)now_s)
-		return bad(why, "claims", "token has expired");
+		return bad(error, "claims", "token has expired");
 	if (value_double(value_find(v, "iat"), &issued) &&
 	    issued - CONTEXT_LEEWAY_S > (double)now_s)
-		return bad(why, "claims", "token was issued in the future");
+		return bad(error, "claims", "token was issued in the future");
 	return 0;
 }
 
 int context_token_check(struct arena *a, struct text token, const struct context_secret *secret,
-			int64_t now_s, struct context_claims *ret_claims, struct why *why)
+			int64_t now_s, struct context_claims *ret_claims, struct error *error)
 {
 	struct value *header;
 	struct value *claims;
@@ -184,20 +184,20 @@ int context_token_check(struct arena *a, struct text token, const struct context
 	int r;
 
 	if (token.len == 0)
-		return bad(why, "missing", "context_token is required");
+		return bad(error, "missing", "context_token is required");
 	if (!split(token, &p))
-		return bad(why, "format", "token must have three parts");
+		return bad(error, "format", "token must have three parts");
 	r = read_part(a, p.header, &header);
 	if (r == 0)
 		r = read_part(a, p.claims, &claims);
 	if (r == 0)
 		r = decode64(a, p.signature, &signature);
 	if (r != 0)
-		return r == -ENOMEM ? r : bad(why, "decode", "a part is not base64url JSON");
+		return r == -ENOMEM ? r : bad(error, "decode", "a part is not base64url JSON");
 	if (!text_is(value_text(value_find(header, "alg")), "HS256") ||
 	    !text_is(value_text(value_find(header, "typ")), "ASH_CONTEXT"))
-		return bad(why, "header", "alg must be HS256 and typ ASH_CONTEXT");
+		return bad(error, "header", "alg must be HS256 and typ ASH_CONTEXT");
 	if (!signed_by(secret, p.signed_text, signature))
-		return bad(why, "signature", "signature does not match");
-	return check_claims(claims, now_s, ret_claims, why);
+		return bad(error, "signature", "signature does not match");
+	return check_claims(claims, now_s, ret_claims, error);
 }

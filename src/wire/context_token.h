@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct context_claims {
 	struct text user; /* "sub" */
@@ -35,4 +35,4 @@ int context_secret_read(struct arena *a, struct text written, struct context_sec
  * signature, claims.
  */
 int context_token_check(struct arena *a, struct text token, const struct context_secret *secret,
-			int64_t now_s, struct context_claims *ret_claims, struct why *why);
+			int64_t now_s, struct context_claims *ret_claims, struct error *error);

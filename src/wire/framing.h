@@ -15,7 +15,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct http_request;
 struct netrpc_message;
@@ -28,7 +28,7 @@ enum frame_kind {
 	 * call again to go on. */
 	FRAME_HEAD,
 	FRAME_CONTINUE, /* http: the client waits for "100 Continue" before its body */
-	/* frame.why and frame.status; the stream cannot be used any more: answer and close. Every
+	/* frame.error and frame.status; the stream cannot be used any more: answer and close. Every
 	 * later call says the same. */
 	FRAME_REFUSED,
 };
@@ -38,21 +38,21 @@ struct frame {
 	size_t len;
 	const struct http_request *http;     /* FRAME_MESSAGE and FRAME_HEAD of http1 only */
 	const struct netrpc_message *netrpc; /* FRAME_MESSAGE of gob only, in place of data */
-	struct why why;                      /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
+	struct error error;                  /* FRAME_REFUSED: REFUSE_TOO_LARGE or REFUSE_PARSE; or
 					  * REFUSE_INTERNAL when memory ran out */
 	/* FRAME_REFUSED of http1: the beginning of the target; {NULL, 0}: not read so far. */
 	struct text target;
 	int status; /* FRAME_REFUSED of http1: 400, 413, 414, 417, 431, 500, 501, 505 */
 };
 
-/* The same as = {0}, without the long text of `why`: one is made for every message. */
+/* The same as = {0}, without the long text of `error`: one is made for every message. */
 static inline void frame_clear(struct frame *f)
 {
 	f->data = NULL;
 	f->len = 0;
 	f->http = NULL;
 	f->netrpc = NULL;
-	why_clear(&f->why);
+	error_clear(&f->error);
 	f->target = (struct text) {0};
 	f->status = 0;
 }

@@ -13,7 +13,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct packed_name;
 
@@ -29,11 +29,11 @@ extern const struct json_limits json_default_limits;
 /*
  * Reads exactly one value and the white space around it.
  *
- * Refuses with REFUSE_PARSE for text that is not JSON or nested too deep (why
+ * Refuses with REFUSE_PARSE for text that is not JSON or nested too deep (error
  * says what and at which byte), REFUSE_TOO_LARGE for too many values. The tree points into `text`.
  */
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
-	      struct value **ret_value, struct why *why);
+	      struct value **ret_value, struct error *error);
 
 /* A member of the outermost object that json_scan looks for. The last of duplicate names wins, as
  * in value_find. */
@@ -124,7 +124,7 @@ static inline void json_member_raw(struct json *j, const char *key, struct text 
 	json_raw(j, t.data, t.len);
 }
 
-/* Several members at once, for objects that no portrait describes. */
+/* Several members at once, for objects that no schema describes. */
 struct json_pair {
 	const char *key;
 	enum { PAIR_TEXT, PAIR_STR, PAIR_INT, PAIR_UINT, PAIR_BOOL } kind;
@@ -154,10 +154,10 @@ struct json_pair {
 
 void json_pairs(struct json *j, const struct json_pair *pairs, unsigned n);
 
-/* ---- nouns, from their portraits ---- */
+/* ---- nouns, from their schemas ---- */
 
 struct member;
-struct portrait;
+struct schema;
 struct selection;
 
 /*
@@ -165,13 +165,13 @@ struct selection;
  * MEMBER_CUT are cut to `cut` bytes (0: never). Of an environment only the names are
  * written.
  */
-void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void json_members(struct json *j, const struct schema *p, struct selection s, const void *noun,
 		  size_t cut);
 
 /* The same as a whole object; and an array of `n` nouns as a member. */
-void json_noun(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void json_noun(struct json *j, const struct schema *p, struct selection s, const void *noun,
 	       size_t cut);
-void json_nouns(struct json *j, const char *key, const struct portrait *p, const void *nouns,
+void json_nouns(struct json *j, const char *key, const struct schema *p, const void *nouns,
 		unsigned n);
 
 /* Writes one of them. */

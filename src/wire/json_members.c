@@ -1,6 +1,6 @@
 #include "wire/json.h"
 
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "base/clock.h"
 
 static void write_absent(struct json *j, const struct member *m, struct text empty)
@@ -144,16 +144,17 @@ void json_noun_member(struct json *j, const struct member *m, const void *noun, 
 	}
 }
 
-void json_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void json_members(struct json *j, const struct schema *p, struct selection s, const void *noun,
 		  size_t cut)
 {
-	portrait_each (m, p) {
+	schema_each(m, p)
+	{
 		if (m->name && member_is_in(m, s))
 			json_noun_member(j, m, noun, cut);
 	}
 }
 
-void json_noun(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void json_noun(struct json *j, const struct schema *p, struct selection s, const void *noun,
 	       size_t cut)
 {
 	json_begin_object(j);
@@ -161,7 +162,7 @@ void json_noun(struct json *j, const struct portrait *p, struct selection s, con
 	json_end_object(j);
 }
 
-void json_nouns(struct json *j, const char *key, const struct portrait *p, const void *nouns,
+void json_nouns(struct json *j, const char *key, const struct schema *p, const void *nouns,
 		unsigned n)
 {
 	json_member_array(j, key);

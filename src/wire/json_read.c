@@ -27,7 +27,7 @@ struct reader {
 	const char *start;
 	struct arena *arena;
 	struct scan *scan; /* NULL: a tree is built */
-	struct why *why;
+	struct error *error;
 	const struct json_limits *limits;
 	uint32_t n_values;
 	unsigned depth;
@@ -37,7 +37,7 @@ struct reader {
 
 static int bad(const struct reader *r, const char *what)
 {
-	return refuse(r->why, REFUSE_PARSE, "%s at byte %zu", what, (size_t)(r->p - r->start));
+	return refuse(r->error, REFUSE_PARSE, "%s at byte %zu", what, (size_t)(r->p - r->start));
 }
 
 static inline bool is_space(char c)
@@ -285,7 +285,7 @@ static int open_container(struct reader *r, struct value *v)
 {
 	/* Whether the rest is JSON is unknown: a parse error, not a size. */
 	if (r->depth >= r->limits->depth || r->depth >= JSON_DEPTH_MAX)
-		return refuse(r->why, REFUSE_PARSE, "nested deeper than %u levels at byte %zu",
+		return refuse(r->error, REFUSE_PARSE, "nested deeper than %u levels at byte %zu",
 			      r->limits->depth, (size_t)(r->p - r->start));
 	v->kind = *r->p == '{' ? VALUE_OBJECT : VALUE_ARRAY;
 	v->len = 0;
@@ -339,7 +339,7 @@ static int new_value(struct reader *r, struct value **ret)
 	struct value *v;
 
 	if (r->n_values >= r->limits->values)
-		return refuse(r->why, REFUSE_TOO_LARGE, "more than %u values", r->limits->values);
+		return refuse(r->error, REFUSE_TOO_LARGE, "more than %u values", r->limits->values);
 	v = r->scan ? &r->scan->values[r->depth] : arena_alloc(r->arena, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
@@ -511,7 +511,7 @@ static int read_text(struct reader *r, size_t len, struct value **ret_value)
 	int e;
 
 	if (len > INT32_MAX)
-		return refuse(r->why, REFUSE_TOO_LARGE, "the text is longer than %d bytes",
+		return refuse(r->error, REFUSE_TOO_LARGE, "the text is longer than %d bytes",
 			      INT32_MAX);
 	r->p = r->start;
 	r->end = r->start + len;
@@ -528,14 +528,14 @@ static int read_text(struct reader *r, size_t len, struct value **ret_value)
 }
 
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
-	      struct value **ret_value, struct why *why)
+	      struct value **ret_value, struct error *error)
 {
 	struct reader r;
 
 	r.start = text;
 	r.arena = a;
 	r.scan = NULL;
-	r.why = why;
+	r.error = error;
 	r.limits = limits;
 	return read_text(&r, len, ret_value);
 }
@@ -559,7 +559,7 @@ int json_scan(const char *text, size_t len, const struct json_limits *limits,
 	r.start = text;
 	r.arena = NULL;
 	r.scan = &s;
-	r.why = NULL;
+	r.error = NULL;
 	r.limits = limits;
 	e = read_text(&r, len, &root);
 	if (e != 0)

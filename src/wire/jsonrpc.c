@@ -8,32 +8,32 @@ static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
 
 #define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
 
-static int say(struct why *why, const char *words)
+static int say(struct error *error, const char *words)
 {
-	return refuse(why, REFUSE_REQUEST, "%s", words ? words : "Invalid Request");
+	return refuse(error, REFUSE_REQUEST, "%s", words ? words : "Invalid Request");
 }
 
 static int wrong(const struct jsonrpc_rules *rules, enum jsonrpc_fault fault, const struct value *v,
-		 struct why *why)
+		 struct error *error)
 {
 	if (rules->explain)
-		return rules->explain(fault, v, why);
+		return rules->explain(fault, v, error);
 	switch (fault) {
 	case JSONRPC_NOT_OBJECT:
-		return say(why, rules->not_object);
+		return say(error, rules->not_object);
 	case JSONRPC_NO_VERSION:
-		return say(why, rules->no_version);
+		return say(error, rules->no_version);
 	case JSONRPC_NO_METHOD:
-		return say(why, rules->no_method);
+		return say(error, rules->no_method);
 	case JSONRPC_BAD_PARAMS:
-		return say(why, rules->bad_params);
+		return say(error, rules->bad_params);
 	case JSONRPC_POSITIONAL:
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "Positional params (array) not supported, use named params (object)");
 	case JSONRPC_BAD_ID:
 		break;
 	}
-	return say(why, rules->bad_id);
+	return say(error, rules->bad_id);
 }
 
 struct envelope {
@@ -96,51 +96,51 @@ static bool params_count(const struct jsonrpc_rules *rules, const struct value *
 }
 
 static int check_params(const struct jsonrpc_rules *rules, const struct value *params,
-			struct why *why)
+			struct error *error)
 {
 	if (!params || params->kind == VALUE_OBJECT || (rules->flags & JSONRPC_PARAMS_ANY))
 		return 0;
 	if (params->kind != VALUE_ARRAY && (rules->flags & JSONRPC_PARAMS_WRONG))
-		return refuse(why, REFUSE_PARAMS, "params must be an object, not %s",
+		return refuse(error, REFUSE_PARAMS, "params must be an object, not %s",
 			      value_kind_name(params));
 	if (params->kind != VALUE_ARRAY)
-		return wrong(rules, JSONRPC_BAD_PARAMS, params, why);
+		return wrong(rules, JSONRPC_BAD_PARAMS, params, error);
 	if (rules->flags & JSONRPC_NO_POSITIONAL)
-		return wrong(rules, JSONRPC_POSITIONAL, params, why);
+		return wrong(rules, JSONRPC_POSITIONAL, params, error);
 	return 0;
 }
 
 static int check_envelope(const struct jsonrpc_rules *rules, const struct envelope *e,
-			  struct jsonrpc_request *ret, struct why *why)
+			  struct jsonrpc_request *ret, struct error *error)
 {
 	int r;
 
 	if (!e->jsonrpc || !text_is(value_text(e->jsonrpc), "2.0"))
-		return wrong(rules, JSONRPC_NO_VERSION, e->jsonrpc, why);
+		return wrong(rules, JSONRPC_NO_VERSION, e->jsonrpc, error);
 	if (!e->method || e->method->kind != VALUE_STRING || e->method->len == 0)
-		return wrong(rules, JSONRPC_NO_METHOD, e->method, why);
+		return wrong(rules, JSONRPC_NO_METHOD, e->method, error);
 	ret->method = value_text(e->method);
 	if (e->params && params_count(rules, e->params))
 		ret->params = e->params;
-	r = check_params(rules, ret->params, why);
+	r = check_params(rules, ret->params, error);
 	if (r != REFUSE_REQUEST && !id_allowed(rules, e->id))
-		return wrong(rules, JSONRPC_BAD_ID, e->id, why);
+		return wrong(rules, JSONRPC_BAD_ID, e->id, error);
 	return r;
 }
 
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
-		 struct jsonrpc_request *ret, struct why *why)
+		 struct jsonrpc_request *ret, struct error *error)
 {
 	struct envelope e = {0};
 	int r;
 
 	*ret = (struct jsonrpc_request) {0};
 	if (v->kind != VALUE_OBJECT)
-		return wrong(rules, JSONRPC_NOT_OBJECT, v, why);
+		return wrong(rules, JSONRPC_NOT_OBJECT, v, error);
 	open_envelope(rules, v, &e);
 	if (e.id && id_allowed(rules, e.id))
 		ret->id = (struct text) {.data = e.id->raw, .len = e.id->raw_len};
-	r = check_envelope(rules, &e, ret, why);
+	r = check_envelope(rules, &e, ret, error);
 	/* Only a valid request can be a notification: anything else is answered, with id null. */
 	ret->silent = r != REFUSE_REQUEST && r != REFUSE_PARSE && is_silent(rules, e.id);
 	if (r == REFUSE_PARSE || (r == REFUSE_REQUEST && (rules->flags & JSONRPC_FAULT_NULL_ID)))

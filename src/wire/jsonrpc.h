@@ -44,7 +44,7 @@ struct jsonrpc_rules {
 	const char *not_object; /* not an object, nor a batch */
 	/* Words it instead of all these, with the value at fault (NULL: it is missing), and says
 	 * which refusal it is. May be NULL. */
-	int (*explain)(enum jsonrpc_fault fault, const struct value *v, struct why *why);
+	int (*explain)(enum jsonrpc_fault fault, const struct value *v, struct error *error);
 };
 
 struct jsonrpc_request {
@@ -63,7 +63,7 @@ struct jsonrpc_request {
  * REFUSE_PARSE has none.
  */
 int jsonrpc_read(const struct jsonrpc_rules *rules, const struct value *v,
-		 struct jsonrpc_request *ret, struct why *why);
+		 struct jsonrpc_request *ret, struct error *error);
 
 /*
  * An answer is begun, then its result (or error) is written with the writer, then it is ended.

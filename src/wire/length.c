@@ -39,7 +39,7 @@ static enum frame_kind too_large(struct length *l, size_t len, size_t *ret_used,
 {
 	l->begun = false;
 	*ret_used = len;
-	refuse(&ret->why, REFUSE_TOO_LARGE, "Message too large: %lu > %zu",
+	refuse(&ret->error, REFUSE_TOO_LARGE, "Message too large: %lu > %zu",
 	       (unsigned long)l->refused_len, l->max);
 	return FRAME_REFUSED;
 }

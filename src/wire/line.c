@@ -31,7 +31,7 @@ static enum frame_kind too_long(struct line *l, size_t len, size_t *ret_used, st
 	l->refused = true;
 	l->seen = 0;
 	*ret_used = len;
-	refuse(&ret->why, REFUSE_TOO_LARGE, "the message is longer than %zu bytes", l->max);
+	refuse(&ret->error, REFUSE_TOO_LARGE, "the message is longer than %zu bytes", l->max);
 	return FRAME_REFUSED;
 }
 

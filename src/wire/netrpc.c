@@ -36,7 +36,7 @@ void netrpc_reader_init(struct netrpc_reader *r, enum netrpc_side side,
 void netrpc_reader_done(struct netrpc_reader *r)
 {
 	gob_decoder_done(&r->gob);
-	why_free(r->broken);
+	error_free(r->broken);
 }
 
 bool netrpc_in_message(const struct netrpc_reader *r)
@@ -140,10 +140,10 @@ static void take_header(struct netrpc_reader *r, const struct gob_value *header)
 {
 	const struct gob_shape *shape = r->side == NETRPC_SERVER ? &request : &response;
 	const struct value *v = header->value;
-	struct why why;
+	struct error error;
 
-	if (gob_fit(&r->gob.types, header->type, v, shape, &why) != 0) {
-		r->broken = why_keep(&why);
+	if (gob_fit(&r->gob.types, header->type, v, shape, &error) != 0) {
+		r->broken = error_keep(&error);
 		return;
 	}
 	r->message = (struct netrpc_message) {
@@ -158,18 +158,20 @@ static void take_header(struct netrpc_reader *r, const struct gob_value *header)
 
 static enum netrpc_kind refused(struct netrpc_reader *r, struct netrpc_message *ret)
 {
-	*ret = (struct netrpc_message) {.method = TEXT(""), .error = TEXT(""), .why = r->broken};
+	*ret = (struct netrpc_message) {
+		.method = TEXT(""), .error = TEXT(""), .body_error = r->broken};
 	return NETRPC_REFUSED;
 }
 
-static const struct why *why_in(struct arena *a, const struct why *why)
+static const struct error *copy_error(struct arena *a, const struct error *error)
 {
-	static const struct why no_memory = {.code = REFUSE_INTERNAL, .text = "gob: out of memory"};
-	struct why *copy = arena_alloc(a, sizeof(*copy));
+	static const struct error no_memory = {.code = REFUSE_INTERNAL,
+					       .text = "gob: out of memory"};
+	struct error *copy = arena_alloc(a, sizeof(*copy));
 
 	if (!copy)
 		return &no_memory;
-	*copy = *why;
+	*copy = *error;
 	return copy;
 }
 
@@ -179,7 +181,7 @@ static enum netrpc_kind end_message(struct netrpc_reader *r, struct arena *a,
 	*ret = r->message;
 	ret->body = body->value;
 	ret->body_type = body->type;
-	ret->why = body->value ? NULL : why_in(a, &body->why);
+	ret->body_error = body->value ? NULL : copy_error(a, &body->error);
 	r->has_header = false;
 	return NETRPC_MESSAGE;
 }
@@ -188,7 +190,7 @@ static enum netrpc_kind end_message(struct netrpc_reader *r, struct arena *a,
 static bool take(struct netrpc_reader *r, enum gob_said said, const struct gob_value *value)
 {
 	if (said == GOB_BROKEN || (said == GOB_REFUSED && !r->has_header)) {
-		r->broken = why_keep(&value->why);
+		r->broken = error_keep(&value->error);
 		return true;
 	}
 	if (r->has_header)
@@ -213,8 +215,8 @@ enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const cha
 		said = gob_next(&r->gob, a, in ? in + used : NULL, len - used, eof, &n, &value);
 		used += n;
 		if (said == GOB_MORE && eof && r->has_header) {
-			refuse(&value.why, REFUSE_PARSE, "unexpected EOF");
-			r->broken = why_keep(&value.why);
+			refuse(&value.error, REFUSE_PARSE, "unexpected EOF");
+			r->broken = error_keep(&value.error);
 			break;
 		}
 		if (said == GOB_MORE) {
@@ -231,13 +233,13 @@ enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const cha
 }
 
 int netrpc_fit(struct netrpc_reader *r, const struct netrpc_message *m,
-	       const struct gob_shape *shape, struct why *why)
+	       const struct gob_shape *shape, struct error *error)
 {
 	if (m->body)
-		return gob_fit(&r->gob.types, m->body_type, m->body, shape, why);
-	if (why)
-		*why = *m->why;
-	return m->why->code;
+		return gob_fit(&r->gob.types, m->body_type, m->body, shape, error);
+	if (error)
+		*error = *m->body_error;
+	return m->body_error->code;
 }
 
 /* ---- names ---- */
@@ -247,40 +249,40 @@ static const char NO_SERVICE[] = "rpc: can't find service ";
 static const char NO_METHOD[] = "rpc: can't find method ";
 
 int netrpc_split(struct text method, struct text *ret_service, struct text *ret_name,
-		 struct why *why)
+		 struct error *error)
 {
 	const char *dot = method.len > 0 ? memrchr(method.data, '.', method.len) : NULL;
 	size_t n;
 
 	if (!dot)
-		return refuse_name(why, REFUSE_METHOD, ILL_FORMED, method);
+		return refuse_name(error, REFUSE_METHOD, ILL_FORMED, method);
 	n = (size_t)(dot - method.data);
 	*ret_service = (struct text) {.data = method.data, .len = n};
 	*ret_name = (struct text) {.data = dot + 1, .len = method.len - n - 1};
 	return 0;
 }
 
-int netrpc_no_service(struct text method, struct why *why)
+int netrpc_no_service(struct text method, struct error *error)
 {
-	return refuse_name(why, REFUSE_METHOD, NO_SERVICE, method);
+	return refuse_name(error, REFUSE_METHOD, NO_SERVICE, method);
 }
 
-int netrpc_no_method(struct text method, struct why *why)
+int netrpc_no_method(struct text method, struct error *error)
 {
-	return refuse_name(why, REFUSE_METHOD, NO_METHOD, method);
+	return refuse_name(error, REFUSE_METHOD, NO_METHOD, method);
 }
 
-int netrpc_name_error(struct arena *a, const struct why *why, struct text method,
+int netrpc_name_error(struct arena *a, const struct error *error, struct text method,
 		      struct text *ret_error)
 {
 	static const char *const beginnings[] = {ILL_FORMED, NO_SERVICE, NO_METHOD};
 
-	*ret_error = text_of(why->text);
+	*ret_error = text_of(error->text);
 	for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++) {
 		size_t n = strlen(beginnings[i]);
 		char *whole;
 
-		if (strncmp(why->text, beginnings[i], n) != 0 || method.len > NETRPC_NAME_MAX)
+		if (strncmp(error->text, beginnings[i], n) != 0 || method.len > NETRPC_NAME_MAX)
 			continue;
 		whole = arena_alloc(a, n + method.len);
 		if (!whole)

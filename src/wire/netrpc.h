@@ -26,7 +26,7 @@ enum netrpc_side { NETRPC_SERVER, NETRPC_CLIENT };
 enum netrpc_kind {
 	NETRPC_MORE,    /* no whole message yet */
 	NETRPC_MESSAGE, /* a header with its body */
-	/* `why` says it; the stream cannot be used any more: close without an answer, as Go does.
+	/* `error` says it; the stream cannot be used any more: close without an answer, as Go does.
 	 * Every later call says the same. */
 	NETRPC_REFUSED,
 };
@@ -34,11 +34,12 @@ enum netrpc_kind {
 struct netrpc_message {
 	struct text method; /* all of it: "Agent.Chat" */
 	uint64_t seq;
-	struct text error;        /* a client's; "": the call went well */
-	const struct value *body; /* NULL: cannot be had, and why says it; a server answers that */
+	struct text error; /* a client's; "": the call went well */
+	const struct value
+		*body; /* NULL: cannot be had, and body_error says it; a server answers that */
 	const struct gob_type *body_type;
 	/* Of NETRPC_REFUSED, the reader's; and where there is no body, in the arena. */
-	const struct why *why;
+	const struct error *body_error;
 };
 
 struct netrpc_reader {
@@ -47,7 +48,7 @@ struct netrpc_reader {
 	bool has_header; /* and its body is to come */
 	int32_t plain;   /* the type of headers laid out like Go's; 0: none came yet */
 	struct netrpc_message message;
-	const struct why *broken; /* NULL: not yet */
+	const struct error *broken; /* NULL: not yet */
 };
 
 /* A server reads requests, a client reads answers. */
@@ -67,24 +68,24 @@ bool netrpc_in_message(const struct netrpc_reader *r);
 
 /* Refuses a body that is not what was expected, in Go's words. */
 int netrpc_fit(struct netrpc_reader *r, const struct netrpc_message *m,
-	       const struct gob_shape *shape, struct why *why);
+	       const struct gob_shape *shape, struct error *error);
 
 /*
  * "Agent" and "Chat" of "Agent.Chat": the last dot counts. Refuses with REFUSE_METHOD a name
  * without one. The other two functions word that there is no such service, or no such method.
  */
 int netrpc_split(struct text method, struct text *ret_service, struct text *ret_name,
-		 struct why *why);
-int netrpc_no_service(struct text method, struct why *why);
-int netrpc_no_method(struct text method, struct why *why);
+		 struct error *error);
+int netrpc_no_service(struct text method, struct error *error);
+int netrpc_no_method(struct text method, struct error *error);
 
 enum { NETRPC_NAME_MAX = 1 << 20 };
 
 /*
- * The error of one of these refusals with the name byte for byte, as Go sends it: why->text is cut
+ * The error of one of these refusals with the name byte for byte, as Go sends it: error->text is cut
  * and has no NUL. A name of more than NETRPC_NAME_MAX bytes stays cut.
  */
-int netrpc_name_error(struct arena *a, const struct why *why, struct text method,
+int netrpc_name_error(struct arena *a, const struct error *error, struct text method,
 		      struct text *ret_error);
 
 struct netrpc_writer {

@@ -31,16 +31,16 @@ static inline void edit_feed_take(const struct editor *by, struct text file, str
 				  const struct edit *e)
 {
 	struct buf taken, again;
-	struct why why = {0};
+	struct error error = {0};
 
 	buf_init(&taken, EDIT_FILE_MAX);
 	buf_init(&again, EDIT_FILE_MAX);
-	if (edit_take_each(by, file, before, e, 1, &taken, &why) == 0) {
-		FEED_CHECK(edit_take_each(by, buf_text(&taken), before, e, 1, &again, &why) == 0);
+	if (edit_take_each(by, file, before, e, 1, &taken, &error) == 0) {
+		FEED_CHECK(edit_take_each(by, buf_text(&taken), before, e, 1, &again, &error) == 0);
 		FEED_CHECK(text_equal(buf_text(&again), buf_text(&taken)));
 		buf_clear(&again);
-		FEED_CHECK(edit_put(by, buf_text(&taken), e, 1, &again, &why) == 0 ||
-			   why.code == REFUSE_CONFLICT);
+		FEED_CHECK(edit_put(by, buf_text(&taken), e, 1, &again, &error) == 0 ||
+			   error.code == REFUSE_CONFLICT);
 	}
 	buf_done(&taken);
 	buf_done(&again);
@@ -51,21 +51,21 @@ static inline void edit_feed(const struct editor *by, const struct edit *e, cons
 {
 	struct text file = edit_feed_exact(data, size);
 	struct buf out, again;
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	buf_init(&out, EDIT_FILE_MAX);
 	buf_init(&again, EDIT_FILE_MAX);
-	r = edit_put(by, file, e, 1, &out, &why);
-	FEED_CHECK(r >= 0 && (r == 0 || why.text[0]));
+	r = edit_put(by, file, e, 1, &out, &error);
+	FEED_CHECK(r >= 0 && (r == 0 || error.text[0]));
 	if (r == 0) {
 		/* Only what is already ours is ever replaced. */
 		FEED_CHECK(memmem(file.data, file.len, "koine", 5) ||
 			   memmem(file.data, file.len, "\\u", 2) ||
 			   edit_feed_is_within(file, buf_text(&out)));
-		FEED_CHECK(edit_put(by, buf_text(&out), e, 1, &again, &why) == 0);
+		FEED_CHECK(edit_put(by, buf_text(&out), e, 1, &again, &error) == 0);
 		FEED_CHECK(text_equal(buf_text(&again), buf_text(&out)));
-		FEED_CHECK(edit_take(by, buf_text(&out), file, e, 1, &again, &why) == 0);
+		FEED_CHECK(edit_take(by, buf_text(&out), file, e, 1, &again, &error) == 0);
 		FEED_CHECK(text_equal(buf_text(&again), file));
 		edit_feed_take(by, buf_text(&out), file, e);
 	}

@@ -52,7 +52,7 @@ static struct done handle_refuse(struct call *c)
 	const struct echo_in *in = c->in;
 	enum refusal code = (enum refusal)(1 + (uint64_t)in->n % (N_REFUSALS - 1));
 
-	return call_fail(c, refuse(&c->why, code, "%.*s", TEXT_ARGS(in->text)));
+	return call_fail(c, refuse(&c->error, code, "%.*s", TEXT_ARGS(in->text)));
 }
 
 static struct done handle_shout(struct call *c)
@@ -105,13 +105,13 @@ static void echo_closed(struct upgraded *u)
 	free(u);
 }
 
-static int take_over(struct client *s, const struct upgrade_request *r, struct why *why)
+static int take_over(struct client *s, const struct upgrade_request *r, struct error *error)
 {
 	static const struct upgraded_ops ops = {.on_bytes = echo_bytes, .on_closed = echo_closed};
 	struct upgraded *u;
 
 	if (r->query.len > 0)
-		return refuse(why, REFUSE_REQUEST, "%.*s", TEXT_ARGS(r->query));
+		return refuse(error, REFUSE_REQUEST, "%.*s", TEXT_ARGS(r->query));
 	u = calloc(1, sizeof(*u));
 	if (!u)
 		return -ENOMEM;

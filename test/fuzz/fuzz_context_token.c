@@ -12,11 +12,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void check_token(struct arena *a, struct text token, const struct context_secret *secret)
 {
 	struct context_claims claims;
-	struct why why = {.text = ""};
-	int r = context_token_check(a, token, secret, 1000, &claims, &why);
+	struct error error = {.text = ""};
+	int r = context_token_check(a, token, secret, 1000, &claims, &error);
 
 	FEED_CHECK(r == REFUSE_FORBIDDEN);
-	FEED_CHECK(strncmp(why.text, "Invalid context token (", 23) == 0);
+	FEED_CHECK(strncmp(error.text, "Invalid context token (", 23) == 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

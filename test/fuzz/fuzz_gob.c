@@ -61,11 +61,11 @@ static void use(struct gob_feed *f, const struct gob_type *type, const struct va
 	struct buf once, twice;
 	struct value *back;
 	struct arena a;
-	struct why why;
+	struct error error;
 
-	gob_fit(gob_feed_types(f), type, v, &shape, &why);
-	gob_fit(gob_feed_types(f), type, v, &gob_shape_any_map, &why);
-	gob_fit(gob_feed_types(f), type, v, &strings, &why);
+	gob_fit(gob_feed_types(f), type, v, &shape, &error);
+	gob_fit(gob_feed_types(f), type, v, &gob_shape_any_map, &error);
+	gob_fit(gob_feed_types(f), type, v, &strings, &error);
 	arena_init(&a, GOB_FEED_BYTES);
 	buf_init(&once, GOB_FEED_BYTES);
 	buf_init(&twice, GOB_FEED_BYTES);

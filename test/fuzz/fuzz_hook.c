@@ -63,17 +63,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t n = end ? (size_t)(end - data) + 1 : 0;
 	struct hook_source from = {.format = TEXT("auto")};
 	struct value *tree = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	struct hook h;
 	struct arena a;
 	int r;
 
 	arena_init(&a, ARENA);
 	from.text = (struct text) {.data = (const char *)data + n, .len = size - n};
-	if (json_read(&a, from.text.data, from.text.len, &json_default_limits, &tree, &why) == 0)
+	if (json_read(&a, from.text.data, from.text.len, &json_default_limits, &tree, &error) == 0)
 		from.tree = tree;
-	r = hook_read(&a, &from, &h, &why);
-	FEED_CHECK(r == 0 ? h.tool.len > 0 : r > 0 && why.text[0]);
+	r = hook_read(&a, &from, &h, &error);
+	FEED_CHECK(r == 0 ? h.tool.len > 0 : r > 0 && error.text[0]);
 	if (r == 0 && h.input)
 		check_input(&a, h.input);
 	answer(&a, &h, (struct text) {.data = (const char *)data, .len = n > 0 ? n - 1 : 0});

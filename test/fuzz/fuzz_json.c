@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 						    {.depth = 3, .values = 8},
 						    {.depth = 1024, .values = 1}};
 	struct value *root = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	struct arena a;
 	struct buf out;
 	char *text, *moved;
@@ -84,9 +84,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = exact_copy(data + 1, size - 1);
 	arena_init(&a, ARENA);
 	buf_init(&out, ARENA);
-	r = json_read(&a, text, size - 1, &limits[data[0] % 3], &root, &why);
+	r = json_read(&a, text, size - 1, &limits[data[0] % 3], &root, &error);
 	FEED_CHECK(r == 0 || r == REFUSE_PARSE || r == REFUSE_TOO_LARGE);
-	FEED_CHECK(r == 0 || (why.code == (enum refusal)r && why.text[0]));
+	FEED_CHECK(r == 0 || (error.code == (enum refusal)r && error.text[0]));
 	if (r == 0) {
 		moved = exact_copy(text, size - 1);
 		value_rebase(root, text, size - 1, moved);

@@ -36,7 +36,7 @@ static void check_answer(const struct buf *out, const struct jsonrpc_request *re
 }
 
 static void answer(const struct jsonrpc_rules *rules, const struct jsonrpc_request *request, int r,
-		   const struct why *why)
+		   const struct error *error)
 {
 	struct buf out;
 	struct json j;
@@ -55,7 +55,7 @@ static void answer(const struct jsonrpc_rules *rules, const struct jsonrpc_reque
 		buf_clear(&out);
 		j = json_writer(&out);
 	}
-	jsonrpc_write_error(rules, &j, request->id, -32600, text_of(why->text),
+	jsonrpc_write_error(rules, &j, request->id, -32600, text_of(error->text),
 			    (struct text) {.data = "[]", .len = 2});
 	check_answer(&out, request, "error");
 	buf_done(&out);
@@ -64,14 +64,14 @@ static void answer(const struct jsonrpc_rules *rules, const struct jsonrpc_reque
 static void check_one(const struct jsonrpc_rules *rules, const struct value *v)
 {
 	struct jsonrpc_request request;
-	struct why why = {0};
-	int r = jsonrpc_read(rules, v, &request, &why);
+	struct error error = {0};
+	int r = jsonrpc_read(rules, v, &request, &error);
 
 	FEED_CHECK(r == 0 || r == REFUSE_REQUEST || r == REFUSE_PARAMS);
 	FEED_CHECK(r == REFUSE_REQUEST || request.method.len > 0);
 	FEED_CHECK(r != REFUSE_REQUEST || !request.silent);
 	FEED_CHECK(!(rules->flags & JSONRPC_NO_SILENCE) || !request.silent || request.id.data);
-	answer(rules, &request, r, &why);
+	answer(rules, &request, r, &error);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -46,7 +46,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct agent_server_sink sink = {.fns = &fns};
 	struct text text, folder;
 	struct arena arena;
-	struct why why;
+	struct error error;
 	char *exact;
 
 	if (size == 0)
@@ -57,11 +57,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	text = (struct text) {.data = exact, .len = size - 1};
 	arena_init(&arena, 16 << 20);
 	if (data[0] == 'e')
-		(void)opencode_server.read_event(&arena, text, &sink, &why);
+		(void)opencode_server.read_event(&arena, text, &sink, &error);
 	else if (data[0] == 'h')
-		(void)opencode_server.read_home(&arena, text, &folder, &why);
+		(void)opencode_server.read_home(&arena, text, &folder, &error);
 	else
-		(void)opencode_server.read_list(&arena, data[0] & 1, text, TEXT("/p"), &sink, &why);
+		(void)opencode_server.read_list(&arena, data[0] & 1, text, TEXT("/p"), &sink,
+						&error);
 	arena_done(&arena);
 	free(exact);
 	return 0;

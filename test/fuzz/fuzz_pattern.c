@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	const uint8_t *newline = size > 0 ? memchr(data, '\n', size) : NULL;
 	size_t n = newline ? (size_t)(newline - data) : size;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct pattern *p = NULL;
 	struct text expression, text;
 	char *exact = malloc(n ? n : 1);
@@ -21,8 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		memcpy(exact, data, n);
 	expression = (struct text) {.data = exact, .len = n};
 	text = (struct text) {.data = (const char *)data + n, .len = size - n};
-	r = pattern_new(expression, &p, &why);
-	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && why.text[0]));
+	r = pattern_new(expression, &p, &error);
+	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && error.text[0]));
 	if (r == 0) {
 		uint64_t steps = UINT64_MAX;
 

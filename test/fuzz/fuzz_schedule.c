@@ -24,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const char *const zones[] = {"", "Europe/Berlin", "Australia/Lord_Howe",
 					    "Pacific/Apia"};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct schedule *s = NULL;
 	struct text expression;
 	char *exact;
@@ -39,8 +39,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FEED_CHECK(exact);
 	memcpy(exact, data + 9, expression.len);
 	expression.data = exact;
-	r = schedule_cron(expression, zones[data[8] % 4], &s, &why);
-	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && why.text[0]));
+	r = schedule_cron(expression, zones[data[8] % 4], &s, &error);
+	FEED_CHECK(r == 0 || (r == REFUSE_PARAMS && error.text[0]));
 	if (r == 0) {
 		walk(s, at);
 		/* Mostly nobody lives in the year 200 million. */

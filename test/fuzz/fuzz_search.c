@@ -13,11 +13,12 @@ enum { HITS = 20 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check_why(const struct search_why *why)
+static void check_why(const struct search_why *error)
 {
-	float sum = why->words + why->alike + why->context + why->names + why->dates + why->kind;
+	float sum = error->words + error->alike + error->context + error->names + error->dates +
+		    error->kind;
 
-	if (!(sum < 1.01f) || why->n_matched > SEARCH_WHY_WORDS)
+	if (!(sum < 1.01f) || error->n_matched > SEARCH_WHY_WORDS)
 		abort();
 }
 
@@ -57,7 +58,7 @@ static void line_in(struct search_index *ix, struct search_scratch *scratch, str
 	struct search_query q = {.text = line,
 				 .now_ms = (int64_t)first << (first % 56),
 				 .newer_first = first & 2,
-				 .ret_why = whys,
+				 .ret_error = whys,
 				 .ret_same = &same};
 	struct search_hit hits[HITS];
 	size_t n;

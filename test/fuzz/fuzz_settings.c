@@ -22,7 +22,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct settings s, again;
 	char *text = malloc(size ? size : 1);
-	struct why why = {0};
+	struct error error = {0};
 	size_t len, len_again;
 	char *out, *out_again;
 	int r;
@@ -30,18 +30,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	FEED_CHECK(text);
 	memcpy(text, data, size);
 	settings_init(&s);
-	r = settings_read_text(&s, "file", text, size, &why);
-	FEED_CHECK(r == 0 || (r > 0 && why.text[0]));
+	r = settings_read_text(&s, "file", text, size, &error);
+	FEED_CHECK(r == 0 || (r > 0 && error.text[0]));
 	free(text);
 	if (r != 0)
 		return 0;
 	out = written(&s, &len);
 	settings_init(&again);
-	r = settings_read_text(&again, "written", out, len, &why);
+	r = settings_read_text(&again, "written", out, len, &error);
 	if (r != 0)
-		fprintf(stderr, "%s\n%s\n", why.text, out);
+		fprintf(stderr, "%s\n%s\n", error.text, out);
 	FEED_CHECK(r == 0);
-	FEED_CHECK(settings_check(&s, &why) == settings_check(&again, &why));
+	FEED_CHECK(settings_check(&s, &error) == settings_check(&again, &error));
 	out_again = written(&again, &len_again);
 	FEED_CHECK(len == len_again && memcmp(out, out_again, len) == 0);
 	free(out);

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static struct words *words;
 	char *exact = malloc(size ? size : 1);
 	struct word_table *t = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	if (!words)
@@ -46,8 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size > 0)
 		memcpy(exact, data, size);
 	put_sum(exact, size);
-	r = word_table_read((struct text) {.data = exact, .len = size}, &t, &why);
-	FEED_CHECK(r == 0 || (r == REFUSE_PARSE && why.text[0]));
+	r = word_table_read((struct text) {.data = exact, .len = size}, &t, &error);
+	FEED_CHECK(r == 0 || (r == REFUSE_PARSE && error.text[0]));
 	for (size_t from = HEAD; r == 0 && from < size; from++) {
 		for (size_t len = 0; len <= 8 && from + len <= size; len++)
 			ask(t, words, (struct text) {exact + from, len});

@@ -125,10 +125,10 @@ static const struct value *tree_of(struct arena *a, const char *json)
 static void put(struct gob_encoder *e, const struct gob_shape *shape, struct arena *a,
 		const char *json)
 {
-	struct why why = {0};
+	struct error error = {0};
 
-	if (gob_put(e, shape, tree_of(a, json), &why) != 0)
-		fail(why.text, 0);
+	if (gob_put(e, shape, tree_of(a, json), &error) != 0)
+		fail(error.text, 0);
 }
 
 static void put_field(struct gob_encoder *e, unsigned i, struct arena *a, const char *json)
@@ -240,7 +240,7 @@ static void read_values(struct arena *a)
 			if (said == GOB_VALUE)
 				print_json(value.value);
 			else if (said != GOB_MORE)
-				fail(value.why.text, value.why.code);
+				fail(value.error.text, value.error.code);
 		} while (said == GOB_VALUE);
 	} while (more);
 	gob_decoder_done(&d);
@@ -286,7 +286,7 @@ static bool rpc_next(struct rpc *r, struct netrpc_message *ret)
 
 		buf_consume(&r->in, used);
 		if (kind == NETRPC_REFUSED)
-			fail(ret->why->text, ret->why->code);
+			fail(ret->body_error->text, ret->body_error->code);
 		if (kind == NETRPC_MESSAGE)
 			return true;
 		if (!more)
@@ -296,16 +296,16 @@ static bool rpc_next(struct rpc *r, struct netrpc_message *ret)
 	}
 }
 
-static int find_method(struct text method, struct why *why)
+static int find_method(struct text method, struct error *error)
 {
 	struct text service, name;
-	int e = netrpc_split(method, &service, &name, why);
+	int e = netrpc_split(method, &service, &name, error);
 
 	if (e != 0)
 		return e;
 	if (!text_is(service, "Agent"))
-		return netrpc_no_service(method, why);
-	return text_is(name, "Search") ? 0 : netrpc_no_method(method, why);
+		return netrpc_no_service(method, error);
+	return text_is(name, "Search") ? 0 : netrpc_no_method(method, error);
 }
 
 static void answer(struct rpc *r, const struct netrpc_message *m)
@@ -337,17 +337,17 @@ static void serve(struct arena *a)
 
 	rpc_init(&r, NETRPC_SERVER, a);
 	while (rpc_next(&r, &m)) {
-		struct why why = {0};
-		int e = find_method(m.method, &why);
+		struct error error = {0};
+		int e = find_method(m.method, &error);
 
 		if (e == 0)
-			e = netrpc_fit(&r.reader, &m, &search_args, &why);
+			e = netrpc_fit(&r.reader, &m, &search_args, &error);
 		if (e == 0 && value_text(value_find(m.body, "Query")).len == 0)
-			e = refuse(&why, REFUSE_PARAMS, "query is required");
+			e = refuse(&error, REFUSE_PARAMS, "query is required");
 		if (e == 0)
 			answer(&r, &m);
 		else
-			need(netrpc_error(&r.writer, &r.out, m.method, m.seq, text_of(why.text)),
+			need(netrpc_error(&r.writer, &r.out, m.method, m.seq, text_of(error.text)),
 			     "netrpc_error");
 		arena_reset(a);
 	}
@@ -392,7 +392,7 @@ static void call(struct arena *a)
 		fprintf(stderr, "%llu\t%.*s\t%.*s\t", (unsigned long long)m.seq,
 			TEXT_ARGS(m.method), TEXT_ARGS(m.error));
 		if (!m.body)
-			fail(m.why->text, m.why->code);
+			fail(m.body_error->text, m.body_error->code);
 		buf_clear(&r.out);
 		json_value(&(struct json) {.out = &r.out}, m.body);
 		fprintf(stderr, "%.*s\n", (int)r.out.len, r.out.data);

@@ -564,7 +564,7 @@ def test_a_link_for_elsewhere_is_one_that_can_work():
 
 
 def test_a_proxy_into_which_koined_cannot_look():
-    """koined is an ordinary user's, the proxy root's, as tailscaled is: its visitors decide."""
+    """koined is an ordinary user's, the proxy root's, as tailscaled is: its page sessions decide."""
     if os.getuid() != 0 or not reachable(NOBODY):
         raise Skip("another user cannot run koined here")
 

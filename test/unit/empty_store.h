@@ -15,9 +15,9 @@ static inline int empty_store_make(const char *url, int fd, char **ret_bytes, si
 {
 	const struct store_opts opts = {.n_readers = 1};
 	struct store *store = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	struct stat st;
-	int r = store_open(url, &opts, &store, &why);
+	int r = store_open(url, &opts, &store, &error);
 
 	store_close(store);
 	if (r != 0 || fstat(fd, &st) != 0)

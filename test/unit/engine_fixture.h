@@ -23,7 +23,7 @@ struct fixture {
 	char url[URL_LEN];
 	struct engine *engine;
 	struct arena arena;
-	struct why why;
+	struct error error;
 	struct fake_workers fake; /* of fixture_submit */
 	struct workers *workers;  /* what has threads; without any, the next */
 	struct list works;        /* wait for run_next */
@@ -138,7 +138,7 @@ static inline void fixture_memories(struct fixture *f, size_t index_bytes)
 
 	f->fake = (struct fake_workers) {.submit = fixture_submit, .arg = f};
 	memories_free(f->engine->memories);
-	assert_int_equal(memories_start(&opts, &f->engine->memories, &f->why), 0);
+	assert_int_equal(memories_start(&opts, &f->engine->memories, &f->error), 0);
 }
 
 static inline void fixture_open(struct fixture *f, size_t index_bytes)
@@ -150,10 +150,10 @@ static inline void fixture_open(struct fixture *f, size_t index_bytes)
 	for (int i = 0; i < 500 && r == REFUSE_CONFLICT; i++) {
 		if (i > 0)
 			nanosleep(&(struct timespec) {.tv_nsec = 10 * 1000000L}, NULL);
-		r = engine_open(&opts, &f->engine, &f->why);
+		r = engine_open(&opts, &f->engine, &f->error);
 	}
 	if (r != 0)
-		fail_msg("%s", f->why.text);
+		fail_msg("%s", f->error.text);
 	fixture_memories(f, index_bytes);
 }
 
@@ -214,9 +214,9 @@ static inline int add_new(struct fixture *f, const struct memory_new *in, struct
 {
 	int r;
 
-	f->why = (struct why) {0};
+	f->error = (struct error) {0};
 	begin(f);
-	r = memory_add(f->engine->memories, &f->arena, in, ret, &f->why);
+	r = memory_add(f->engine->memories, &f->arena, in, ret, &f->error);
 	end(f);
 	return r;
 }
@@ -247,7 +247,7 @@ struct search {
 	int result;
 	struct memory *hits;
 	unsigned n;
-	struct why why;
+	struct error error;
 };
 
 static inline int search_run_it(struct work *w, int lane)
@@ -256,7 +256,7 @@ static inline int search_run_it(struct work *w, int lane)
 
 	s->n_runs++;
 	return memory_search(s->fixture->engine->memories, lane, &s->fixture->arena, &s->query,
-			     &s->hits, &s->n, &s->why);
+			     &s->hits, &s->n, &s->error);
 }
 
 static inline void search_finished(struct work *w, int result)
@@ -286,7 +286,7 @@ static inline int search_with(struct fixture *f, const struct memory_query *q,
 	while (run_next(f))
 		;
 	assert_true(s.over);
-	f->why = s.why;
+	f->error = s.error;
 	*ret_hits = s.hits;
 	*ret_n = s.n;
 	return s.result;
@@ -324,7 +324,7 @@ static inline void fill_users(struct fixture *f, int n_users, int each)
 			 i * 13);
 		in = plain(content, user);
 		assert_int_equal(engine_enter(f->engine), 0);
-		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 		assert_int_equal(engine_leave(f->engine, true), 0);
 	}
 	assert_int_equal(engine_commit(f->engine), 0);

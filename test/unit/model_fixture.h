@@ -48,7 +48,7 @@ struct fixture {
 	struct agent *agent;
 	struct agent_turn *turn;
 	struct model_opts opts;
-	struct why why;
+	struct error error;
 	char url[128];
 
 	/* what the provider says, and what it has heard */
@@ -238,7 +238,7 @@ static inline int start(struct fixture *f, const struct agent_ask *ask)
 {
 	const struct agent_sink sink = {on_text, on_call, on_end, f};
 
-	return f->agent->ops->start(f->agent, ask, &sink, &f->turn, &f->why);
+	return f->agent->ops->start(f->agent, ask, &sink, &f->turn, &f->error);
 }
 
 static inline const struct agent_ask *hello(void)
@@ -297,14 +297,14 @@ static inline void make_openai(struct fixture *f)
 {
 	agent_free(f->agent);
 	f->agent = NULL;
-	assert_int_equal(openai_new(f->loop, &f->opts, &f->agent, &f->why), 0);
+	assert_int_equal(openai_new(f->loop, &f->opts, &f->agent, &f->error), 0);
 }
 
 static inline void make_anthropic(struct fixture *f)
 {
 	agent_free(f->agent);
 	f->agent = NULL;
-	assert_int_equal(anthropic_new(f->loop, &f->opts, &f->agent, &f->why), 0);
+	assert_int_equal(anthropic_new(f->loop, &f->opts, &f->agent, &f->error), 0);
 }
 
 static inline int setup(void **state)

@@ -23,7 +23,7 @@ struct fixture {
 	char url[PATH_LEN + 8];
 	struct store *store;
 	struct arena arena;
-	struct why why;
+	struct error error;
 };
 
 static const struct store_scope EVERYTHING = {.everything = true};
@@ -32,9 +32,9 @@ static inline void fixture_open(struct fixture *f)
 {
 	const struct store_opts opts = {.n_readers = 2};
 
-	f->why = (struct why) {0};
-	if (store_open(f->url, &opts, &f->store, &f->why) != 0)
-		fail_msg("%s", f->why.text);
+	f->error = (struct error) {0};
+	if (store_open(f->url, &opts, &f->store, &f->error) != 0)
+		fail_msg("%s", f->error.text);
 }
 
 static inline void fixture_close(struct fixture *f)
@@ -92,9 +92,9 @@ static inline int setup(void **state)
 	if (setup_closed(state) != 0)
 		return -1;
 	f = *state;
-	if (empty_store_copy(f->url) == 0 && store_open(f->url, &opts, &f->store, &f->why) == 0)
+	if (empty_store_copy(f->url) == 0 && store_open(f->url, &opts, &f->store, &f->error) == 0)
 		return 0;
-	print_error("%s\n", f->why.text);
+	print_error("%s\n", f->error.text);
 	teardown(state);
 	return -1;
 }

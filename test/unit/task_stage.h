@@ -65,9 +65,9 @@ static inline struct agent *new_echo(struct world *w)
 	const struct command_opts opts = {
 		.name = "echo", .command = "cat", .input = COMMAND_STDIN, .budget = 8000};
 	struct agent *a;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(command_new(w->stage.loop, &opts, &a, &why), 0);
+	assert_int_equal(command_new(w->stage.loop, &opts, &a, &error), 0);
 	return a;
 }
 
@@ -83,9 +83,9 @@ static inline void start_chat(struct world *w)
 				       .n_agents = 2,
 				       .agent = "recall",
 				       .system = ""};
-	struct why why;
+	struct error error;
 
-	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &error), 0);
 }
 
 static inline void world_open(struct world *w)
@@ -112,14 +112,14 @@ static inline void world_open(struct world *w)
 		.projects = projects,
 		.n_projects = 2,
 	};
-	struct why why = {0};
+	struct error error = {0};
 
 	assert_int_equal(events_start(&events, &w->stage.f->engine->events), 0);
 	start_chat(w);
 	opts.events = w->stage.f->engine->events;
 	opts.chat = w->stage.f->engine->chat;
-	if (tasks_start(&opts, &w->stage.f->engine->tasks, &why) != 0)
-		fail_msg("%s", why.text);
+	if (tasks_start(&opts, &w->stage.f->engine->tasks, &error) != 0)
+		fail_msg("%s", error.text);
 	stage_open(&w->stage);
 }
 
@@ -184,32 +184,32 @@ static inline void world_reopen(struct world *w)
 struct told {
 	int n;
 	int result;
-	struct why why;
+	struct error error;
 	char id[40];
 	enum task_state state;
 };
 
 static inline void on_submitted(void *arg, int result, const struct task_submitted *task,
-				const struct why *why)
+				const struct error *error)
 {
 	struct told *t = arg;
 
 	t->n++;
 	t->result = result;
-	t->why = *why;
+	t->error = *error;
 	if (task) {
 		snprintf(t->id, sizeof(t->id), "%.*s", TEXT_ARGS(task->id));
 		t->state = task->state;
 	}
 }
 
-static inline void on_done(void *arg, int result, const struct why *why)
+static inline void on_done(void *arg, int result, const struct error *error)
 {
 	struct told *t = arg;
 
 	t->n++;
 	t->result = result;
-	t->why = *why;
+	t->error = *error;
 }
 
 /* What a function that takes a callback has returned: if it refuses, it does not call that. */
@@ -221,16 +221,16 @@ static inline void note_refusal(struct told *t, int result)
 }
 
 static inline void on_retried(void *arg, int result, const struct text *ids, unsigned n,
-			      const struct why *why)
+			      const struct error *error)
 {
-	on_done(arg, result, why);
+	on_done(arg, result, error);
 }
 
 static inline struct told submit(struct world *w, const struct task_new *in)
 {
 	struct told told = {0};
 
-	note_refusal(&told, task_submit(tasks_of(w), in, on_submitted, &told, &told.why));
+	note_refusal(&told, task_submit(tasks_of(w), in, on_submitted, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -247,7 +247,7 @@ static inline struct told run(struct world *w, const char *prompt)
 	struct told told = submit(w, &in);
 
 	if (told.result != 0)
-		fail_msg("%s", told.why.text);
+		fail_msg("%s", told.error.text);
 	return told;
 }
 
@@ -256,7 +256,7 @@ static inline struct told cancel(struct world *w, const char *id)
 	struct told told = {0};
 
 	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done,
-					&told, &told.why));
+					&told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -266,7 +266,7 @@ static inline struct told retry(struct world *w, const char *id)
 	struct told told = {0};
 
 	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(id), on_retried,
-				       &told, &told.why));
+				       &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -275,7 +275,7 @@ static inline struct printed_task get_printed(struct world *w, const char *id)
 {
 	struct printed_task task;
 	int r = task_get_printed(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
-				 text_of(id), 4096, &task, &w->stage.f->why);
+				 text_of(id), 4096, &task, &w->stage.f->error);
 
 	assert_int_equal(r, 0);
 	return task;
@@ -299,7 +299,7 @@ static inline bool is(struct world *w, const char *id, enum task_state state)
 
 	arena_init(&arena, 64 << 20);
 	assert_int_equal(task_get(tasks_of(w), 1, &arena, text_of(w->project), text_of(id), &task,
-				  &w->stage.f->why),
+				  &w->stage.f->error),
 			 0);
 	arena_reset(&arena);
 	return task.state == state;

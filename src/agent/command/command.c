@@ -300,7 +300,7 @@ static void on_exited(void *arg, int status, int signal)
 /* ---- its beginning ---- */
 
 static int spawn(struct agent_turn *t, const char *const *argv, struct text prompt,
-		 const struct command_place *place, struct why *why)
+		 const struct command_place *place, struct error *error)
 {
 	struct command *c = t->command;
 	bool by_stdin = c->opts.input == COMMAND_STDIN;
@@ -321,15 +321,15 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 		.die_with_us = true,
 		.arg = t,
 	};
-	int r = child_start(c->loop, &opts, &t->child, why);
+	int r = child_start(c->loop, &opts, &t->child, error);
 
 	if (r == REFUSE_NOT_FOUND || r == REFUSE_FORBIDDEN) {
-		if (why)
-			why->code = REFUSE_UNAVAILABLE;
+		if (error)
+			error->code = REFUSE_UNAVAILABLE;
 		return REFUSE_UNAVAILABLE;
 	}
 	if (r == -E2BIG)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "a prompt of %zu bytes is too long for an argument; set input = "
 			      "stdin",
 			      prompt.len);
@@ -338,16 +338,16 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 
 /* Where it runs; needed only until it has started. */
 static int spawn_at(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
-		    struct text prompt, struct why *why)
+		    struct text prompt, struct error *error)
 {
 	const struct command *c = t->command;
 	CLEANUP(command_place_close) struct command_place place;
-	int r = command_place_open(ask, c->cwd, c->state, &place, why);
+	int r = command_place_open(ask, c->cwd, c->state, &place, error);
 
 	if (r != 0)
 		return r;
 	memcpy(t->private_folder, place.private_folder, sizeof(t->private_folder));
-	return spawn(t, argv, prompt, &place, why);
+	return spawn(t, argv, prompt, &place, error);
 }
 
 /* Another working directory must not turn it into another program. */
@@ -356,24 +356,24 @@ static bool is_relative(const char *program)
 	return program[0] != '/' && strchr(program, '/');
 }
 
-static int check_bounds(const struct agent *a, const struct agent_bounds *b, struct why *why)
+static int check_bounds(const struct agent *a, const struct agent_bounds *b, struct error *error)
 {
 	const struct command *c = (const struct command *)a;
-	struct why inner;
+	struct error inner;
 
 	if (b->cwd.data && is_relative(c->words[0]))
 		return refuse_field(
-			why, "cwd",
+			error, "cwd",
 			"cwd is not supported for agent '%s', because its program has a relative "
 			"path",
 			a->name);
 	if (b->disabled_tools.data && !c->tool_words)
 		return refuse_field(
-			why, "disable_tools",
+			error, "disable_tools",
 			"disable_tools: the command of agent '%s' does not contain " COMMAND_TOOLS,
 			a->name);
 	if (b->confined && confine_check(&inner) != 0)
-		return refuse_field(why, "preset",
+		return refuse_field(error, "preset",
 				    "preset, allowed_write_paths: cannot restrict writes of agent "
 				    "'%s' on this machine: %s",
 				    a->name, inner.text);
@@ -392,7 +392,7 @@ static int choose_words(const struct command *c, const struct agent_bounds *b, c
 	return r;
 }
 
-static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct why *why)
+static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct error *error)
 {
 	struct command *c = t->command;
 	CLEANUP(buf_donep) struct buf prompt;
@@ -404,29 +404,29 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 	int r;
 
 	buf_init(&prompt, COMMAND_PROMPT_MAX);
-	r = check_bounds(&c->agent, &ask->bounds, why);
+	r = check_bounds(&c->agent, &ask->bounds, error);
 	if (r == 0)
 		r = choose_words(c, &ask->bounds, &own, &words);
 	if (r != 0)
 		return r;
 	command_prompt(ask, c->opts.input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);
 	if (prompt.err == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "the prompt is longer than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "the prompt is longer than %d bytes",
 			      COMMAND_PROMPT_MAX);
 	if (prompt.err != 0)
 		return prompt.err;
 	text = buf_bytes(&prompt);
-	r = command_find(c->words[0], c->cwd, path, sizeof(path), why);
+	r = command_find(c->words[0], c->cwd, path, sizeof(path), error);
 	if (r == 0 && c->opts.input == COMMAND_ARGUMENT)
-		r = command_fill(words, text, &filled, why);
+		r = command_fill(words, text, &filled, error);
 	if (r != 0)
 		return r;
-	return spawn_at(t, ask, (const char *const *)(filled ? filled : words), text, why);
+	return spawn_at(t, ask, (const char *const *)(filled ? filled : words), text, error);
 }
 
 static int command_start(struct agent *a, const struct agent_ask *ask,
 			 const struct agent_sink *sink, struct agent_turn **ret_turn,
-			 struct why *why)
+			 struct error *error)
 {
 	struct command *c = command_of(a);
 	CLEANUP(turn_freep) struct agent_turn *t = calloc(1, sizeof(*t));
@@ -442,7 +442,7 @@ static int command_start(struct agent *a, const struct agent_ask *ask,
 	if (c->opts.total_timeout_ms > 0)
 		r = timer_new(c->loop, on_timeout, t, &t->timeout);
 	if (r == 0)
-		r = start_child(t, ask, why);
+		r = start_child(t, ask, error);
 	if (r != 0)
 		return r;
 	if (t->timeout)
@@ -458,10 +458,10 @@ static int command_probe(struct agent *a, agent_health_fn fn, void *arg)
 {
 	struct command *c = command_of(a);
 	char path[PATH_MAX];
-	struct why why;
-	bool ok = command_find(c->words[0], c->cwd, path, sizeof(path), &why) == 0;
+	struct error error;
+	bool ok = command_find(c->words[0], c->cwd, path, sizeof(path), &error) == 0;
 
-	return health_later(c->loop, &c->probes, ok, ok ? path : why.text, fn, arg);
+	return health_later(c->loop, &c->probes, ok, ok ? path : error.text, fn, arg);
 }
 
 static void command_free(struct agent *a)
@@ -493,14 +493,14 @@ static void command_freep(struct command **c)
 		command_free(&(*c)->agent);
 }
 
-static int take_words(struct command *c, const char *command, struct why *why)
+static int take_words(struct command *c, const char *command, struct error *error)
 {
-	int r = command_split(command, &c->words, NULL, why);
+	int r = command_split(command, &c->words, NULL, error);
 
 	if (r != 0)
 		return r;
 	if (strstr(c->words[0], COMMAND_PROMPT) || strstr(c->words[0], COMMAND_TOOLS))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "the first word of the command must be a program, not a placeholder");
 	if (!command_has_tools(c->words))
 		return 0;
@@ -510,7 +510,7 @@ static int take_words(struct command *c, const char *command, struct why *why)
 }
 
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
-		struct why *why)
+		struct error *error)
 {
 	CLEANUP(command_freep) struct command *c = calloc(1, sizeof(*c));
 	int r;
@@ -520,7 +520,7 @@ int command_new(struct loop *l, const struct command_opts *opts, struct agent **
 	c->agent.ops = &command_ops;
 	list_init(&c->turns);
 	list_init(&c->probes);
-	r = take_words(c, opts->command, why);
+	r = take_words(c, opts->command, error);
 	if (r != 0)
 		return r;
 	c->cwd = strdup(opts->cwd ? opts->cwd : "");
@@ -550,7 +550,7 @@ static void copy_words(struct argv *a, const void *words)
 }
 
 int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
-		    struct why *why)
+		    struct error *error)
 {
 	const struct command *c = (const struct command *)a;
 
@@ -558,7 +558,7 @@ int command_program(const struct agent *a, struct text prompt, struct command_pr
 	ret->cwd = c->cwd;
 	ret->env = c->opts.env;
 	if (!ret->by_stdin)
-		return command_fill(c->words, prompt, &ret->argv, why);
+		return command_fill(c->words, prompt, &ret->argv, error);
 	ret->argv = argv_make(copy_words, c->words);
 	return ret->argv ? 0 : -ENOMEM;
 }

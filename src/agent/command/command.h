@@ -62,7 +62,7 @@ struct command_opts {
 /* Refuses a command without words or with an open quote. Whether the program exists is checked
  * when a turn starts. */
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
-		struct why *why);
+		struct error *error);
 
 /* A command for those who run it themselves, as tasks do. */
 struct command_program {
@@ -76,4 +76,4 @@ bool agent_is_command(const struct agent *a);
 
 /* Refuses a prompt that no argument can hold. */
 int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
-		    struct why *why);
+		    struct error *error);

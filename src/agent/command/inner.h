@@ -43,7 +43,7 @@ struct command_place {
 /* own: the agent's folder; state: the folder of its state; "" for none. On a refusal nothing is
  * left behind. */
 int command_place_open(const struct agent_ask *ask, const char *own, const char *state,
-		       struct command_place *ret, struct why *why);
+		       struct command_place *ret, struct error *error);
 
 /* Frees what was only needed to start it. */
 void command_place_close(struct command_place *p);

@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 
 /* Its last two folders are made if they are missing. */
-static int open_state(const char *state, char out[PATH_MAX], struct why *why)
+static int open_state(const char *state, char out[PATH_MAX], struct error *error)
 {
 	char above[PATH_MAX];
 	char *slash;
@@ -23,19 +23,19 @@ static int open_state(const char *state, char out[PATH_MAX], struct why *why)
 	}
 	(void)mkdir(state, 0700);
 	if (!realpath(state, out))
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot use the state directory %s: %s",
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot use the state directory %s: %s",
 			      state, strerror(errno));
 	return 0;
 }
 
 /* Lines become strings, in `lines` itself, which is cut for it. */
-static int split(char *lines, const char **paths, unsigned *n, struct why *why)
+static int split(char *lines, const char **paths, unsigned *n, struct error *error)
 {
 	for (char *rest = lines, *at; (at = strsep(&rest, "\n"));) {
 		if (!*at)
 			continue;
 		if (*n == COMMAND_PATHS_MAX)
-			return refuse(why, REFUSE_LIMIT, "too many writable paths (limit %d)",
+			return refuse(error, REFUSE_LIMIT, "too many writable paths (limit %d)",
 				      COMMAND_PATHS_MAX);
 		paths[(*n)++] = at;
 	}
@@ -64,7 +64,7 @@ static void add_variables(struct command_place *p, const char *state)
 }
 
 static int confine(const struct agent_bounds *b, const char *state, struct command_place *p,
-		   struct why *why)
+		   struct error *error)
 {
 	CLEANUP(freep)
 	char *lines =
@@ -72,10 +72,10 @@ static int confine(const struct agent_bounds *b, const char *state, struct comma
 	const char *paths[COMMAND_PATHS_MAX + 3];
 	char kept[PATH_MAX] = "";
 	unsigned n = 0;
-	int r = lines ? split(lines, paths, &n, why) : -ENOMEM;
+	int r = lines ? split(lines, paths, &n, error) : -ENOMEM;
 
 	if (r == 0 && state[0])
-		r = open_state(state, kept, why);
+		r = open_state(state, kept, error);
 	if (r == 0)
 		r = private_folder_new(p->private_folder);
 	if (r != 0)
@@ -85,14 +85,14 @@ static int confine(const struct agent_bounds *b, const char *state, struct comma
 		paths[n++] = kept;
 	paths[n] = NULL;
 	add_variables(p, kept);
-	r = confine_open(paths, &p->confine, why);
+	r = confine_open(paths, &p->confine, error);
 	if (r != 0)
 		rmdir(p->private_folder);
 	return r;
 }
 
 int command_place_open(const struct agent_ask *ask, const char *own, const char *state,
-		       struct command_place *ret, struct why *why)
+		       struct command_place *ret, struct error *error)
 {
 	const struct agent_bounds *b = &ask->bounds;
 
@@ -104,7 +104,7 @@ int command_place_open(const struct agent_ask *ask, const char *own, const char 
 	if (!b->cwd.data)
 		snprintf(ret->cwd_text, sizeof(ret->cwd_text), "%s", own);
 	ret->cwd = ret->cwd_text[0] ? ret->cwd_text : NULL;
-	return b->confined ? confine(b, state, ret, why) : 0;
+	return b->confined ? confine(b, state, ret, error) : 0;
 }
 
 void command_place_close(struct command_place *p)

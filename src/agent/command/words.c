@@ -67,7 +67,7 @@ static const char *read_word(const char *p, char **out)
 	return p;
 }
 
-int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why)
+int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct error *error)
 {
 	const size_t head = (COMMAND_WORDS_MAX + 1) * sizeof(char *);
 	CLEANUP(freep) char **words = malloc(head + strlen(command) + 2);
@@ -84,15 +84,15 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 		if (!*p)
 			break;
 		if (n == COMMAND_WORDS_MAX)
-			return refuse(why, REFUSE_PARAMS, "the command has more than %d words",
+			return refuse(error, REFUSE_PARAMS, "the command has more than %d words",
 				      COMMAND_WORDS_MAX);
 		words[n++] = out;
 		p = read_word(p, &out);
 		if (!p)
-			return refuse(why, REFUSE_PARAMS, "unclosed quote or trailing backslash");
+			return refuse(error, REFUSE_PARAMS, "unclosed quote or trailing backslash");
 	}
 	if (n == 0 || !words[0][0])
-		return refuse(why, REFUSE_PARAMS, "the command is empty");
+		return refuse(error, REFUSE_PARAMS, "the command is empty");
 	words[n] = NULL;
 	*ret_words = TAKE(words);
 	if (ret_n)
@@ -275,17 +275,17 @@ int command_with_tools(char *const *words, struct text tools, char ***ret_words)
 	return *ret_words ? 0 : -ENOMEM;
 }
 
-static int check_prompt(char *const *words, struct text prompt, struct why *why)
+static int check_prompt(char *const *words, struct text prompt, struct error *error)
 {
 	if (prompt.len > 0 && memchr(prompt.data, '\0', prompt.len))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "a prompt with a NUL byte cannot be an argument; set input = stdin");
 	for (unsigned i = 0; words[i]; i++) {
 		size_t len = filled_len(words[i], COMMAND_PROMPT, prompt.len) +
 			     needs_blank(words, i, prompt);
 
 		if (len > COMMAND_WORD_MAX || prompt.len + 1 > COMMAND_WORD_MAX)
-			return refuse(why, REFUSE_TOO_LARGE,
+			return refuse(error, REFUSE_TOO_LARGE,
 				      "a prompt of %zu bytes is too long for an argument (at most "
 				      "%d); set input = stdin",
 				      prompt.len, COMMAND_WORD_MAX - 1);
@@ -311,10 +311,10 @@ static void fill_prompt(struct argv *a, const void *arg)
 	}
 }
 
-int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why)
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct error *error)
 {
 	const struct filling f = {words, prompt};
-	int r = check_prompt(words, prompt, why);
+	int r = check_prompt(words, prompt, error);
 
 	if (r != 0)
 		return r;
@@ -352,14 +352,14 @@ static bool find_in_path(const char *program, char *out, size_t size)
 	return false;
 }
 
-int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why)
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct error *error)
 {
 	int len;
 
 	if (!strchr(program, '/')) {
 		if (find_in_path(program, out, size))
 			return 0;
-		return refuse(why, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
+		return refuse(error, REFUSE_UNAVAILABLE, "no program '%s' in PATH", program);
 	}
 	if (program[0] == '/' || !cwd[0])
 		len = snprintf(out, size, "%s", program);
@@ -368,6 +368,6 @@ int command_find(const char *program, const char *cwd, char *out, size_t size, s
 	if (len > 0 && (size_t)len < size && is_program(out))
 		return 0;
 	if (len > 0 && (size_t)len < size && is_file(out))
-		return refuse(why, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
-	return refuse(why, REFUSE_UNAVAILABLE, "no program at '%s'", program);
+		return refuse(error, REFUSE_UNAVAILABLE, "'%s' is not executable", program);
+	return refuse(error, REFUSE_UNAVAILABLE, "no program at '%s'", program);
 }

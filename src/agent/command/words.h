@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 #define COMMAND_PROMPT "{prompt}"
 #define COMMAND_TOOLS  "{disabled_tools}"
@@ -17,7 +17,7 @@ enum {
 };
 
 /* NULL-ended; one piece of memory, for free(). ret_n may be NULL. */
-int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct why *why);
+int command_split(const char *command, char ***ret_words, unsigned *ret_n, struct error *error);
 
 /* Whether an argument has a place for the disabled tools. */
 bool command_has_tools(char *const *words);
@@ -33,11 +33,11 @@ size_t command_room(char *const *words);
  * The arguments with the prompt in them, as the last if none has a place for it. NULL-ended,
  * one piece of memory, for free(). Refuses a prompt that no argument can hold.
  */
-int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct why *why);
+int command_fill(char *const *words, struct text prompt, char ***ret_argv, struct error *error);
 
 /* The program as a path: looked up in PATH, or relative to cwd ("": ours) if it has a slash.
  * REFUSE_UNAVAILABLE. */
-int command_find(const char *program, const char *cwd, char *out, size_t size, struct why *why);
+int command_find(const char *program, const char *cwd, char *out, size_t size, struct error *error);
 
 /*
  * A program's arguments, where some of them are somebody else's text: a prompt, a name, an id.

@@ -19,23 +19,23 @@ static bool is_space(char c)
 static int read_object(struct agent_turn *t, struct text data, const struct value **ret_value)
 {
 	struct arena *arena = &t->model->arena;
-	const struct value *error;
+	const struct value *reported;
 	struct value *v;
-	struct why why;
+	struct error error;
 	int r;
 
 	arena_reset(arena);
-	r = json_read(arena, data.data, data.len, &limits, &v, &why);
+	r = json_read(arena, data.data, data.len, &limits, &v, &error);
 	if (r < 0)
 		return turn_fail(t, "ProviderError", "out of memory while reading the response");
 	if (r > 0)
 		return turn_fail(t, "ProviderError",
 				 "the provider sent an invalid response: not JSON (%.100s)",
-				 why.text);
+				 error.text);
 	if (v->kind != VALUE_OBJECT)
 		return turn_fail_garbage(t, "the response is not a JSON object");
-	error = value_find(v, "error");
-	if (error && error->kind != VALUE_NULL)
+	reported = value_find(v, "error");
+	if (reported && reported->kind != VALUE_NULL)
 		return turn_fail(t, "ProviderError", "the provider reported an error%s",
 				 phrase_after_colon(phrase_of_error(v), t->key).text);
 	*ret_value = v;
@@ -71,14 +71,14 @@ static enum body kind_of(const char *data, size_t n)
 
 static void push_events(struct agent_turn *t, const char *data, size_t n)
 {
-	struct why why;
-	int r = sse_push(&t->sse, data, n, on_event, t, &why);
+	struct error error;
+	int r = sse_push(&t->sse, data, n, on_event, t, &error);
 
 	if (r == 0 || t->over || t->cancelled)
 		return;
 	if (r > 0)
 		turn_fail(t, "ProviderError", "the provider sent an invalid response: %s",
-			  why.text);
+			  error.text);
 	else
 		turn_fail(t, "ProviderError", "out of memory while reading the response");
 }

@@ -290,12 +290,12 @@ static int on_whole(struct agent_turn *t, const struct value *answer)
 
 /* An empty list of messages would be refused, and what was said last is the question. */
 static int start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-		 struct agent_turn **ret_turn, struct why *why)
+		 struct agent_turn **ret_turn, struct error *error)
 {
 	if (ask->n_messages == 0 || !has_blocks(&ask->messages[ask->n_messages - 1]))
-		return refuse(why, REFUSE_PARAMS, "agent '%s' requires text in every message",
+		return refuse(error, REFUSE_PARAMS, "agent '%s' requires text in every message",
 			      a->name);
-	return turn_start(a, ask, sink, ret_turn, why);
+	return turn_start(a, ask, sink, ret_turn, error);
 }
 
 static const struct provider provider = {
@@ -313,7 +313,7 @@ static const struct provider provider = {
 };
 
 int anthropic_new(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
-		  struct why *why)
+		  struct error *error)
 {
-	return model_new(l, &provider, opts, ret_agent, why);
+	return model_new(l, &provider, opts, ret_agent, error);
 }

@@ -19,7 +19,7 @@
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/http_client.h"
 #include "io/loop.h"
 #include "wire/http/sse.h"
@@ -40,14 +40,14 @@ struct model_keys;
 /* Someone who waits for the command. */
 struct model_key_wait {
 	struct list link;
-	/* Once, unless it was cancelled; key NULL: `why` says what was wrong. */
-	void (*fn)(void *arg, const char *key, const struct why *why);
+	/* Once, unless it was cancelled; key NULL: `error` says what was wrong. */
+	void (*fn)(void *arg, const char *key, const struct error *error);
 	void *arg;
 };
 
 /* `agent` names the agent in refusals. Refuses more than one source. */
 int model_keys_new(struct loop *l, const char *agent, const struct model_key *from,
-		   struct model_keys **ret_keys, struct why *why);
+		   struct model_keys **ret_keys, struct error *error);
 
 /* Nobody may be waiting any more. Accepts NULL. */
 void model_keys_free(struct model_keys *k);
@@ -58,7 +58,7 @@ void model_keys_free(struct model_keys *k);
  * Refuses with REFUSE_UNAVAILABLE.
  */
 int model_keys_get(struct model_keys *k, struct model_key_wait *w, const char **ret_key,
-		   struct why *why);
+		   struct error *error);
 
 /* Safe on a waiter that was never used, if its link is initialised. */
 void model_key_wait_cancel(struct model_key_wait *w);
@@ -165,7 +165,7 @@ struct agent_turn {
 /* ---- model.c ---- */
 
 int model_new(struct loop *l, const struct provider *provider, const struct model_opts *opts,
-	      struct agent **ret_agent, struct why *why);
+	      struct agent **ret_agent, struct error *error);
 
 void model_free(struct agent *a);
 
@@ -185,7 +185,7 @@ void model_release(struct model *m);
 /* ---- turn.c ---- */
 
 int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-	       struct agent_turn **ret_turn, struct why *why);
+	       struct agent_turn **ret_turn, struct error *error);
 void turn_cancel(struct agent_turn *t);
 
 /* Silently. */

@@ -55,7 +55,7 @@ static char *copy_of(const char *s)
 static void on_late(void *arg);
 
 int model_keys_new(struct loop *l, const char *agent, const struct model_key *from,
-		   struct model_keys **ret_keys, struct why *why)
+		   struct model_keys **ret_keys, struct error *error)
 {
 	CLEANUP(model_keys_freep) struct model_keys *k = calloc(1, sizeof(*k));
 	int r;
@@ -73,7 +73,7 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 	if (!k->environment || !k->file || !k->command)
 		return -ENOMEM;
 	if (!!k->environment[0] + !!k->file[0] + !!k->command[0] > 1)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "agent '%s': set only one of key_env, key_file and key_command",
 			      k->agent);
 	r = timer_new(l, on_late, k, &k->limit);
@@ -85,44 +85,46 @@ int model_keys_new(struct loop *l, const char *agent, const struct model_key *fr
 /* ---- at once ---- */
 
 /* Empty, too long, or impossible in a header. */
-static int no_key(const struct model_keys *k, struct why *why, const char *where, const char *name)
+static int no_key(const struct model_keys *k, struct error *error, const char *where,
+		  const char *name)
 {
-	return refuse(why, REFUSE_UNAVAILABLE,
+	return refuse(error, REFUSE_UNAVAILABLE,
 		      "agent '%s': no valid key in %s%.100s: a key must be ASCII without spaces",
 		      k->agent, where, name);
 }
 
-static int from_environment(struct model_keys *k, struct why *why)
+static int from_environment(struct model_keys *k, struct error *error)
 {
 	const char *value = getenv(k->environment);
 
 	if (!value || !value[0])
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "agent '%s': no key: environment variable %.100s is not set",
 			      k->agent, k->environment);
 	if (strlen(value) >= sizeof(k->key) || !endpoint_key_fits(value))
-		return no_key(k, why, "variable ", k->environment);
+		return no_key(k, error, "variable ", k->environment);
 	memcpy(k->key, value, strlen(value) + 1);
 	return 0;
 }
 
-static int from_file(struct model_keys *k, struct why *why)
+static int from_file(struct model_keys *k, struct error *error)
 {
-	struct why inner;
+	struct error inner;
 	int r = file_read_secret(k->file, "key", k->key, sizeof(k->key), &inner);
 
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "agent '%s': %.130s", k->agent, inner.text);
+		return refuse(error, REFUSE_UNAVAILABLE, "agent '%s': %.130s", k->agent,
+			      inner.text);
 	if (!k->key[0] || !endpoint_key_fits(k->key))
-		return no_key(k, why, "file ", k->file);
+		return no_key(k, error, "file ", k->file);
 	return 0;
 }
 
 /* ---- the command ---- */
 
-static void tell(struct model_keys *k, const char *key, const struct why *why)
+static void tell(struct model_keys *k, const char *key, const struct error *error)
 {
 	struct list waiting;
 	struct list *first;
@@ -133,7 +135,7 @@ static void tell(struct model_keys *k, const char *key, const struct why *why)
 		struct model_key_wait *w = list_entry(first, struct model_key_wait, link);
 
 		list_remove(first);
-		w->fn(w->arg, key, why);
+		w->fn(w->arg, key, error);
 	}
 }
 
@@ -179,31 +181,31 @@ static void on_printed(void *arg, bool is_stderr, const char *data, size_t len)
 static void on_exit_of_command(void *arg, int status, int signal)
 {
 	struct model_keys *k = arg;
-	struct why why = {.code = 0};
+	struct error error = {.code = 0};
 
 	if (status != 0)
-		refuse(&why, REFUSE_UNAVAILABLE, "agent '%s': the key command ended with %s %d",
+		refuse(&error, REFUSE_UNAVAILABLE, "agent '%s': the key command ended with %s %d",
 		       k->agent, status < 0 ? "signal" : "status", status < 0 ? signal : status);
 	else if (!take_printed(k))
-		no_key(k, &why, "the output of the key command", "");
+		no_key(k, &error, "the output of the key command", "");
 	else
 		k->taken_ms = loop_now_ms(k->loop);
 	end_command(k);
-	tell(k, why.code ? NULL : k->key, &why);
+	tell(k, error.code ? NULL : k->key, &error);
 }
 
 static void on_late(void *arg)
 {
 	struct model_keys *k = arg;
-	struct why why;
+	struct error error;
 
-	refuse(&why, REFUSE_UNAVAILABLE, "agent '%s': the key command timed out after %d s",
+	refuse(&error, REFUSE_UNAVAILABLE, "agent '%s': the key command timed out after %d s",
 	       k->agent, COMMAND_MS / 1000);
 	end_command(k);
-	tell(k, NULL, &why);
+	tell(k, NULL, &error);
 }
 
-static int run_command(struct model_keys *k, struct why *why)
+static int run_command(struct model_keys *k, struct error *error)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", k->command, NULL};
 	const struct child_opts opts = {
@@ -217,14 +219,14 @@ static int run_command(struct model_keys *k, struct why *why)
 
 	if (k->child)
 		return 0;
-	r = child_start(k->loop, &opts, &k->child, why);
+	r = child_start(k->loop, &opts, &k->child, error);
 	if (r == 0)
 		timer_start(k->limit, COMMAND_MS);
 	return r;
 }
 
 static int from_command(struct model_keys *k, struct model_key_wait *w, const char **ret_key,
-			struct why *why)
+			struct error *error)
 {
 	int r;
 
@@ -232,7 +234,7 @@ static int from_command(struct model_keys *k, struct model_key_wait *w, const ch
 		*ret_key = k->key;
 		return 0;
 	}
-	r = run_command(k, why);
+	r = run_command(k, error);
 	if (r != 0)
 		return r;
 	list_append(&k->waiting, &w->link);
@@ -243,16 +245,16 @@ static int from_command(struct model_keys *k, struct model_key_wait *w, const ch
 /* ---- asking ---- */
 
 int model_keys_get(struct model_keys *k, struct model_key_wait *w, const char **ret_key,
-		   struct why *why)
+		   struct error *error)
 {
 	int r = 0;
 
 	if (k->command[0])
-		return from_command(k, w, ret_key, why);
+		return from_command(k, w, ret_key, error);
 	if (k->environment[0])
-		r = from_environment(k, why);
+		r = from_environment(k, error);
 	else if (k->file[0])
-		r = from_file(k, why);
+		r = from_file(k, error);
 	if (r == 0)
 		*ret_key = k->key;
 	return r;

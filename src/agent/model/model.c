@@ -18,11 +18,11 @@ enum {
 	EVENT_MEMORY = 32 << 20,
 };
 
-int model_check_url(const char *url, struct why *why)
+int model_check_url(const char *url, struct error *error)
 {
 	struct endpoint scratch;
 
-	return endpoint_parse(url, "model", "/chat/completions", &scratch, why);
+	return endpoint_parse(url, "model", "/chat/completions", &scratch, error);
 }
 
 /* ---- headers ---- */
@@ -102,16 +102,16 @@ static void model_freep(struct model **m)
 		model_free(&(*m)->agent);
 }
 
-static int take_names(struct model *m, const struct model_opts *opts, struct why *why)
+static int take_names(struct model *m, const struct model_opts *opts, struct error *error)
 {
 	const char *model = opts->model ? opts->model : "";
 
 	if (!opts->name || !opts->name[0] || strlen(opts->name) >= sizeof(m->agent.name))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid agent name: expected 1 to %zu characters",
 			      sizeof(m->agent.name) - 1);
 	if (strlen(model) >= sizeof(m->agent.model))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "agent '%s': the model name is longer than %zu characters",
 			      opts->name, sizeof(m->agent.model) - 1);
 	strcpy(m->agent.name, opts->name);
@@ -133,7 +133,7 @@ static void take_opts(struct model *m, const struct model_opts *opts)
 }
 
 int model_new(struct loop *l, const struct provider *provider, const struct model_opts *opts,
-	      struct agent **ret_agent, struct why *why)
+	      struct agent **ret_agent, struct error *error)
 {
 	CLEANUP(model_freep) struct model *m = calloc(1, sizeof(*m));
 	struct http_client_opts http;
@@ -150,9 +150,9 @@ int model_new(struct loop *l, const struct provider *provider, const struct mode
 	arena_init(&m->arena, EVENT_MEMORY);
 	take_opts(m, opts);
 	http.connections = m->opts.connections + PROBE_CONNECTIONS;
-	r = take_names(m, opts, why) ?:
-		endpoint_parse(opts->url, "model", provider->usual, &m->at, why) ?:
-		model_keys_new(l, m->agent.name, &opts->key, &m->keys, why) ?:
+	r = take_names(m, opts, error) ?:
+		endpoint_parse(opts->url, "model", provider->usual, &m->at, error) ?:
+		model_keys_new(l, m->agent.name, &opts->key, &m->keys, error) ?:
 		http_client_new(l, &http, &m->http);
 	if (r == 0)
 		*ret_agent = &TAKE(m)->agent;

@@ -49,9 +49,9 @@ struct model_opts {
  * (/v1/chat/completions, /v1/messages); one that ends in /v1 is completed; any other path is
  * used as it is.
  */
-int model_check_url(const char *url, struct why *why);
+int model_check_url(const char *url, struct error *error);
 
 int openai_new(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
-	       struct why *why);
+	       struct error *error);
 int anthropic_new(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
-		  struct why *why);
+		  struct error *error);

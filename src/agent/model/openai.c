@@ -330,7 +330,7 @@ static const struct provider provider = {
 };
 
 int openai_new(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
-	       struct why *why)
+	       struct error *error)
 {
-	return model_new(l, &provider, opts, ret_agent, why);
+	return model_new(l, &provider, opts, ret_agent, error);
 }

@@ -147,13 +147,13 @@ static int ask(struct probe *p, const char *key)
 	return r;
 }
 
-static void on_key(void *arg, const char *key, const struct why *why)
+static void on_key(void *arg, const char *key, const struct error *error)
 {
 	struct probe *p = arg;
 	int r;
 
 	if (!key) {
-		result(p, false, text_of(why->text));
+		result(p, false, text_of(error->text));
 		return;
 	}
 	r = ask(p, key);
@@ -166,7 +166,7 @@ int probe_start(struct agent *a, agent_health_fn fn, void *arg)
 	CLEANUP(probe_freep) struct probe *p = calloc(1, sizeof(*p));
 	struct model *m = (struct model *)a;
 	const char *key;
-	struct why why;
+	struct error error;
 	int r;
 
 	if (!p)
@@ -181,11 +181,11 @@ int probe_start(struct agent *a, agent_health_fn fn, void *arg)
 	r = timer_new(m->loop, tell, p, &p->timer);
 	if (r != 0)
 		return r;
-	r = model_keys_get(m->keys, &p->key_wait, &key, &why);
+	r = model_keys_get(m->keys, &p->key_wait, &key, &error);
 	if (r < 0)
 		return r;
 	if (r > 0)
-		result(p, false, text_of(why.text));
+		result(p, false, text_of(error.text));
 	else if (key && (r = ask(p, key)) != 0)
 		return r;
 	list_append(&m->probes, &p->link);

@@ -367,13 +367,13 @@ static int take_key(struct agent_turn *t, const char *key)
 	return 0;
 }
 
-static void on_key(void *arg, const char *key, const struct why *why)
+static void on_key(void *arg, const char *key, const struct error *error)
 {
 	struct agent_turn *t = arg;
 
 	t->key_is_fresh = true;
 	if (!key)
-		no_key(t, why->text);
+		no_key(t, error->text);
 	else if (take_key(t, key) != 0)
 		no_key(t, "out of memory for the key");
 }
@@ -382,12 +382,12 @@ static void on_key(void *arg, const char *key, const struct why *why)
 static void ask_for_key(struct agent_turn *t)
 {
 	const char *key;
-	struct why why;
-	int r = model_keys_get(t->model->keys, &t->key_wait, &key, &why);
+	struct error error;
+	int r = model_keys_get(t->model->keys, &t->key_wait, &key, &error);
 
 	t->key_is_fresh = true;
 	if (r != 0)
-		no_key(t, r > 0 ? why.text : strerror(-r));
+		no_key(t, r > 0 ? error.text : strerror(-r));
 	else if (key && take_key(t, key) != 0)
 		no_key(t, "out of memory for the key");
 }
@@ -419,7 +419,7 @@ static int turn_new(struct model *m, const struct agent_sink *sink, struct agent
 }
 
 int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-	       struct agent_turn **ret_turn, struct why *why)
+	       struct agent_turn **ret_turn, struct error *error)
 {
 	CLEANUP(turn_freep) struct agent_turn *t = NULL;
 	struct model *m = (struct model *)a;
@@ -430,12 +430,12 @@ int turn_start(struct agent *a, const struct agent_ask *ask, const struct agent_
 		return r;
 	m->provider->write(&t->request, m, ask);
 	if (t->request.err == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "agent '%s': the request is larger than %d bytes", a->name,
 			      MODEL_REQUEST_MAX);
 	if (t->request.err != 0)
 		return t->request.err;
-	r = model_keys_get(m->keys, &t->key_wait, &key, why);
+	r = model_keys_get(m->keys, &t->key_wait, &key, error);
 	if (r == 0 && key)
 		r = take_key(t, key);
 	if (r != 0)

@@ -57,14 +57,14 @@ static void on_exit_of(void *arg, int status, int signal)
 	ended(c, &sent);
 }
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct notice_sent sent = {.error = result < 0 ? result : -EIO};
 
 	if (result == 0)
 		return;
 	snprintf(sent.text, sizeof(sent.text), "%.150s",
-		 result > 0 ? why->text : strerror(-result));
+		 result > 0 ? error->text : strerror(-result));
 	ended(arg, &sent);
 }
 
@@ -101,7 +101,7 @@ static char *variable(struct arena *a, const struct notice_field *f)
 }
 
 static int start_child(struct command *c, const struct notice *notice, struct arena *a,
-		       struct why *why)
+		       struct error *error)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", c->command, NULL};
 	const char *env[NOTICE_FIELDS_MAX + 1] = {NULL};
@@ -123,26 +123,26 @@ static int start_child(struct command *c, const struct notice *notice, struct ar
 		if (!env[i])
 			return -ENOMEM;
 	}
-	return child_start(c->base.loop, &opts, &c->child, why);
+	return child_start(c->base.loop, &opts, &c->child, error);
 }
 
 static int send_notice(struct notifier *n, const struct notice *notice)
 {
 	struct command *c = of(n);
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct arena arena;
 	int r;
 
 	c->is_late = false;
 	arena_init(&arena, NOTIFIER_ARENA_MAX);
-	r = start_child(c, notice, &arena, &why);
+	r = start_child(c, notice, &arena, &error);
 	arena_done(&arena);
 	if (r == 0)
 		timer_start(c->late, RUN_MS);
 	return r > 0 ? -EACCES : r;
 }
 
-static int open_command(struct notifier *n, const struct notifier_opts *o, struct why *why)
+static int open_command(struct notifier *n, const struct notifier_opts *o, struct error *error)
 {
 	struct command *c = of(n);
 

@@ -20,7 +20,7 @@ enum {
 struct notifier_ops {
 	size_t size; /* of the kind's own struct, all zero at first */
 	/* Of the common part, only the loop is set by then. */
-	int (*open)(struct notifier *n, const struct notifier_opts *o, struct why *why);
+	int (*open)(struct notifier *n, const struct notifier_opts *o, struct error *error);
 	/* Also if it could not be opened. NULL: there is nothing to do. */
 	void (*close)(struct notifier *n);
 	int (*send)(struct notifier *n, const struct notice *notice);

@@ -38,7 +38,7 @@ static int init(struct notifier *n, const struct notifier_opts *opts)
 }
 
 int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifier **ret_notifier,
-		 struct why *why)
+		 struct error *error)
 {
 	static const struct notifier_ops *const kinds[N_NOTIFIER_KINDS] = {
 		[NOTIFIER_NTFY] = &ntfy_notifier,
@@ -51,13 +51,13 @@ int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifi
 
 	/* It stands in a header or in a path. */
 	if (opts->key && !endpoint_key_fits(opts->key))
-		return refuse_field(why, "key", "the key contains a space or control character");
+		return refuse_field(error, "key", "the key contains a space or control character");
 	n = calloc(1, kinds[opts->kind]->size);
 	if (!n)
 		return -ENOMEM;
 	n->ops = kinds[opts->kind];
 	n->loop = l;
-	r = n->ops->open(n, opts, why) ?: init(n, opts);
+	r = n->ops->open(n, opts, error) ?: init(n, opts);
 	if (r == 0)
 		*ret_notifier = n;
 	else
@@ -110,7 +110,7 @@ void notifier_acknowledge(struct notifier *n, const char *press, const char *wor
 		n->ops->acknowledge(n, press, words);
 }
 
-int notifier_check_url(const char *url, struct why *why)
+int notifier_check_url(const char *url, struct error *error)
 {
 	const char *host = strncmp(url, "http://", 7) == 0    ? url + 7
 			   : strncmp(url, "https://", 8) == 0 ? url + 8
@@ -119,7 +119,7 @@ int notifier_check_url(const char *url, struct why *why)
 	if (host && host[0] && host[0] != '/' && !strpbrk(url, " \t\r\n\"<>#@\\") &&
 	    strlen(url) < NOTIFIER_URL_MAX - 200)
 		return 0;
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "invalid notifier URL: expected http://HOST[:PORT][/PATH] or https://…");
 }
 

@@ -16,7 +16,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 struct environment;
@@ -113,7 +113,7 @@ struct notifier_opts {
 
 /* Refuses what cannot work, naming the setting. Texts are copied. */
 int notifier_new(struct loop *l, const struct notifier_opts *opts, struct notifier **ret_notifier,
-		 struct why *why);
+		 struct error *error);
 /* Accepts NULL; no callback comes any more. */
 void notifier_free(struct notifier *n);
 
@@ -131,9 +131,9 @@ int notifier_send(struct notifier *n, const struct notice *notice);
 void notifier_acknowledge(struct notifier *n, const char *press, const char *words);
 
 /* Refuses a URL of no use; a setting's check. */
-int notifier_check_url(const char *url, struct why *why);
+int notifier_check_url(const char *url, struct error *error);
 /* Refuses a template with a field that does not exist. */
-int notifier_check_template(const char *template, struct why *why);
+int notifier_check_template(const char *template, struct error *error);
 
 /* What identifies these texts together: SHA-256, in hexadecimal digits. Any thread. */
 void notice_digest(const struct text *parts, unsigned n, char out[NOTICE_DIGEST_LEN + 1]);

@@ -216,30 +216,30 @@ static void start(struct notifier *n)
 /* ---- life ---- */
 
 static int take_topic(const char *topic, const char *field, char out[TOPIC_MAX + 1],
-		      struct why *why)
+		      struct error *error)
 {
 	if (!notifier_is_word(text_of(topic), TOPIC_MAX))
-		return refuse_field(why, field,
+		return refuse_field(error, field,
 				    "invalid %s: expected 1 to 64 letters, digits, '-' or '_'",
 				    field);
 	snprintf(out, TOPIC_MAX + 1, "%s", topic);
 	return 0;
 }
 
-static int take_topics(struct ntfy *f, const struct notifier_opts *o, struct why *why)
+static int take_topics(struct ntfy *f, const struct notifier_opts *o, struct error *error)
 {
 	char made[UUID_LEN + 1];
-	int r = take_topic(o->topic ? o->topic : "", "topic", f->topic, why) ?: uuid4(made);
+	int r = take_topic(o->topic ? o->topic : "", "topic", f->topic, error) ?: uuid4(made);
 
 	if (r == 0)
 		r = take_topic(o->reply_topic && o->reply_topic[0] ? o->reply_topic : made,
-			       "reply_topic", f->reply_topic, why);
+			       "reply_topic", f->reply_topic, error);
 	if (r == 0 && strcmp(f->topic, f->reply_topic) == 0)
-		r = refuse_field(why, "reply_topic", "reply_topic must differ from topic");
+		r = refuse_field(error, "reply_topic", "reply_topic must differ from topic");
 	return r;
 }
 
-static int open_ntfy(struct notifier *n, const struct notifier_opts *o, struct why *why)
+static int open_ntfy(struct notifier *n, const struct notifier_opts *o, struct error *error)
 {
 	struct ntfy *f = of(n);
 
@@ -249,7 +249,7 @@ static int open_ntfy(struct notifier *n, const struct notifier_opts *o, struct w
 			 o->key);
 	/* What was said before we came is nobody's answer to us. */
 	snprintf(f->since, sizeof(f->since), "%lld", (long long)(clock_utc_ms() / 1000));
-	return uuid4(f->own) ?: take_topics(f, o, why);
+	return uuid4(f->own) ?: take_topics(f, o, error);
 }
 
 static void close_ntfy(struct notifier *n)

@@ -395,13 +395,13 @@ static void start(struct notifier *n)
 
 /* ---- life ---- */
 
-static int open_telegram(struct notifier *n, const struct notifier_opts *o, struct why *why)
+static int open_telegram(struct notifier *n, const struct notifier_opts *o, struct error *error)
 {
 	struct telegram *t = of(n);
 
 	list_init(&t->acks);
 	if (!o->key || !o->key[0] || strlen(o->key) > KEY_MAX || strpbrk(o->key, "/?#%\\"))
-		return refuse_field(why, "key", "Telegram requires a bot key from BotFather");
+		return refuse_field(error, "key", "Telegram requires a bot key from BotFather");
 	t->chat = o->chat;
 	t->user = o->user;
 	return 0;

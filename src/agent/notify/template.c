@@ -52,13 +52,13 @@ static struct text name_at(const char *brace)
 	return (struct text) {.data = brace + 1, .len = n};
 }
 
-int notifier_check_template(const char *template, struct why *why)
+int notifier_check_template(const char *template, struct error *error)
 {
 	for (const char *at = strchr(template, '{'); at; at = strchr(at + 1, '{')) {
 		struct text name = name_at(at);
 
 		if (name.data && !is_known(name))
-			return refuse(why, REFUSE_PARAMS,
+			return refuse(error, REFUSE_PARAMS,
 				      "template: unknown field {%.*s}; see notify in koine.conf(5)",
 				      TEXT_ARGS(text_cut(name, 40)));
 	}

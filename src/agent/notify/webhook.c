@@ -73,7 +73,7 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 	return notifier_post(n, n->url, headers, &body, on_sent, w, &n->sending);
 }
 
-static int open_webhook(struct notifier *n, const struct notifier_opts *o, struct why *why)
+static int open_webhook(struct notifier *n, const struct notifier_opts *o, struct error *error)
 {
 	struct webhook *w = of(n);
 

@@ -164,7 +164,7 @@ static int recall_prepare(const struct agent *a, struct arena *arena, const stru
 }
 
 static int recall_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-			struct agent_turn **ret_turn, struct why *why)
+			struct agent_turn **ret_turn, struct error *error)
 {
 	struct recall *rc = recall_of(a);
 	CLEANUP(buf_donep) struct buf out;

@@ -96,22 +96,22 @@ static void fail_answer(struct agent_server *s, const struct http_answer *a)
 
 /* ---- requests ---- */
 
-static int read_password(struct agent_server *s, char out[SERVER_PASSWORD_MAX], struct why *why)
+static int read_password(struct agent_server *s, char out[SERVER_PASSWORD_MAX], struct error *error)
 {
 	const char *value;
 
 	out[0] = '\0';
 	if (s->password_file[0])
 		return file_read_secret(s->password_file, "password", out, SERVER_PASSWORD_MAX,
-					why);
+					error);
 	if (!s->password_env[0])
 		return 0;
 	value = getenv(s->password_env);
 	if (!value || !value[0])
-		return refuse(why, REFUSE_UNAVAILABLE, "environment variable %.100s is not set",
+		return refuse(error, REFUSE_UNAVAILABLE, "environment variable %.100s is not set",
 			      s->password_env);
 	if (strlen(value) >= SERVER_PASSWORD_MAX)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "the password in environment variable %.100s is longer than %d bytes",
 			      s->password_env, SERVER_PASSWORD_MAX - 1);
 	memcpy(out, value, strlen(value) + 1);
@@ -176,10 +176,10 @@ static int fetch(struct agent_server *s, const char *path, const char *password,
 }
 
 int server_fetch(struct agent_server *s, const char *path, const struct http_fetch_opts *opts,
-		 struct http_fetch **ret_fetch, struct why *why)
+		 struct http_fetch **ret_fetch, struct error *error)
 {
 	char password[SERVER_PASSWORD_MAX];
-	int r = read_password(s, password, why);
+	int r = read_password(s, password, error);
 
 	if (r == 0)
 		r = fetch(s, path, password, opts, ret_fetch);
@@ -200,15 +200,15 @@ void server_say_skipped(struct agent_server *s)
 static int on_event(void *arg, const struct sse_event *event)
 {
 	struct agent_server *s = arg;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	arena_reset(&s->arena);
-	r = s->ops->read_event(&s->arena, event->data, &s->sink, &why);
+	r = s->ops->read_event(&s->arena, event->data, &s->sink, &error);
 	server_say_skipped(s);
 	if (r > 0)
 		snprintf(s->trouble, sizeof(s->trouble), "invalid event from %s: %.120s",
-			 s->ops->word, why.text);
+			 s->ops->word, error.text);
 	if (r != 0)
 		return r > 0 ? -EPROTO : r;
 	if (!s->speaks) {
@@ -221,7 +221,7 @@ static int on_event(void *arg, const struct sse_event *event)
 static int on_stream_data(void *arg, int status, const char *data, size_t n)
 {
 	struct agent_server *s = arg;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	if (status != 200)
@@ -229,9 +229,9 @@ static int on_stream_data(void *arg, int status, const char *data, size_t n)
 	/* Approvals name the process that asks: it is the one at this very connection. */
 	if (!s->peer.known)
 		(void)http_fetch_peer(s->stream, &s->peer);
-	r = sse_push(&s->sse, data, n, on_event, s, &why);
+	r = sse_push(&s->sse, data, n, on_event, s, &error);
 	if (r > 0)
-		snprintf(s->trouble, sizeof(s->trouble), "%.150s", why.text);
+		snprintf(s->trouble, sizeof(s->trouble), "%.150s", error.text);
 	return r > 0 ? -EPROTO : r;
 }
 
@@ -252,12 +252,12 @@ static void open_stream(struct agent_server *s)
 		.on_done = on_stream_done,
 		.arg = s,
 	};
-	struct why why = {.text = ""};
-	int r = server_fetch(s, s->ops->stream, &opts, &s->stream, &why);
+	struct error error = {.text = ""};
+	int r = server_fetch(s, s->ops->stream, &opts, &s->stream, &error);
 
 	if (r != 0)
 		server_fail(s, r > 0 ? AGENT_SERVER_LOCKED : AGENT_SERVER_GONE, "%s",
-			    r > 0 ? why.text : strerror(-r));
+			    r > 0 ? error.text : strerror(-r));
 }
 
 /* ---- who is there ---- */

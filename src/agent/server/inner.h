@@ -35,11 +35,11 @@ struct agent_server_ops {
 
 	/* REFUSE_PARSE: it is not what such a server sends. The arena is the caller's. */
 	int (*read_event)(struct arena *a, struct text data, struct agent_server_sink *sink,
-			  struct why *why);
+			  struct error *error);
 	int (*read_home)(struct arena *a, struct text body, struct text *ret_folder,
-			 struct why *why);
+			 struct error *error);
 	int (*read_list)(struct arena *a, unsigned which, struct text body, struct text folder,
-			 struct agent_server_sink *sink, struct why *why);
+			 struct agent_server_sink *sink, struct error *error);
 	/* Adds a query for the folder to a path. */
 	void (*add_folder)(struct buf *path, struct text folder);
 	void (*write_reply)(const struct agent_server_reply *reply, struct buf *path,
@@ -114,7 +114,7 @@ void server_fail(struct agent_server *s, enum agent_server_fault fault, const ch
 void server_drop(struct agent_server *s);
 /* A request with the password. The URL, headers and the time to connect are not the caller's. */
 int server_fetch(struct agent_server *s, const char *path, const struct http_fetch_opts *opts,
-		 struct http_fetch **ret_fetch, struct why *why);
+		 struct http_fetch **ret_fetch, struct error *error);
 /* Asks that could not be shown were counted by the sink: says so in the log. */
 void server_say_skipped(struct agent_server *s);
 

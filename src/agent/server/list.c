@@ -86,7 +86,7 @@ static void ask(struct agent_server *s, const char *path, struct text folder,
 		.on_done = on_done,
 		.arg = s,
 	};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct buf whole;
 	int r;
 
@@ -95,11 +95,12 @@ static void ask(struct agent_server *s, const char *path, struct text folder,
 	if (folder.len > 0)
 		s->ops->add_folder(&whole, folder);
 	buf_add_char(&whole, '\0');
-	r = whole.err ?: server_fetch(s, whole.data, &opts, &s->list, &why);
+	r = whole.err ?: server_fetch(s, whole.data, &opts, &s->list, &error);
 	buf_done(&whole);
 	/* Ended from the timer: the stream's own callback may be running. */
 	if (r != 0) {
-		snprintf(s->trouble, sizeof(s->trouble), "%.150s", r > 0 ? why.text : strerror(-r));
+		snprintf(s->trouble, sizeof(s->trouble), "%.150s",
+			 r > 0 ? error.text : strerror(-r));
 		timer_start(s->again, 0);
 	}
 }
@@ -135,7 +136,7 @@ static void on_list(void *arg, const struct http_answer *a)
 {
 	struct agent_server *s = arg;
 	struct server_folder *f = s->at;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	if (failed(s, a))
@@ -148,11 +149,11 @@ static void on_list(void *arg, const struct http_answer *a)
 		return;
 	}
 	r = s->ops->read_list(&s->arena, s->which, a->body,
-			      (struct text) {.data = f->path, .len = f->len}, &s->sink, &why);
+			      (struct text) {.data = f->path, .len = f->len}, &s->sink, &error);
 	server_say_skipped(s);
 	if (r != 0) {
 		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
-			    s->ops->lists[s->which], r > 0 ? why.text : strerror(-r));
+			    s->ops->lists[s->which], r > 0 ? error.text : strerror(-r));
 		return;
 	}
 	if (++s->which == AGENT_SERVER_LISTS_MAX) {
@@ -180,17 +181,17 @@ static void list_next(struct agent_server *s)
 static void on_home(void *arg, const struct http_answer *a)
 {
 	struct agent_server *s = arg;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct text folder;
 	int r;
 
 	if (failed(s, a))
 		return;
 	arena_reset(&s->arena);
-	r = s->ops->read_home(&s->arena, a->body, &folder, &why);
+	r = s->ops->read_home(&s->arena, a->body, &folder, &error);
 	if (r != 0) {
 		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
-			    s->ops->home, r > 0 ? why.text : strerror(-r));
+			    s->ops->home, r > 0 ? error.text : strerror(-r));
 		return;
 	}
 	agent_server_know_folder(s, folder);

@@ -347,12 +347,12 @@ static const struct {
 };
 
 static int read_event(struct arena *a, struct text data, struct agent_server_sink *sink,
-		      struct why *why)
+		      struct error *error)
 {
 	const struct value *payload;
 	struct text folder, type;
 	struct value *root;
-	int r = json_read(a, data.data, data.len, &limits, &root, why);
+	int r = json_read(a, data.data, data.len, &limits, &root, error);
 
 	/* Too many values: not one of those that we look for. */
 	if (r == REFUSE_TOO_LARGE)
@@ -363,7 +363,7 @@ static int read_event(struct arena *a, struct text data, struct agent_server_sin
 	type = member(payload, "type");
 	folder = member(root, "directory");
 	if (!type.data)
-		return refuse(why, REFUSE_PARSE, "an event has no type");
+		return refuse(error, REFUSE_PARSE, "an event has no type");
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
 		if (!text_is(type, events[i].type))
 			continue;
@@ -376,25 +376,27 @@ static int read_event(struct arena *a, struct text data, struct agent_server_sin
 
 /* ---- answers ---- */
 
-static int read_home(struct arena *a, struct text body, struct text *ret_folder, struct why *why)
+static int read_home(struct arena *a, struct text body, struct text *ret_folder,
+		     struct error *error)
 {
 	struct value *root;
-	int r = json_read(a, body.data, body.len, &limits, &root, why);
+	int r = json_read(a, body.data, body.len, &limits, &root, error);
 
 	if (r != 0)
 		return r;
 	*ret_folder = member(root, "directory");
-	return ret_folder->len > 0 ? 0 : refuse(why, REFUSE_PARSE, "the response has no directory");
+	return ret_folder->len > 0 ? 0
+				   : refuse(error, REFUSE_PARSE, "the response has no directory");
 }
 
 static int read_list(struct arena *a, unsigned which, struct text body, struct text folder,
-		     struct agent_server_sink *sink, struct why *why)
+		     struct agent_server_sink *sink, struct error *error)
 {
 	struct value *root;
-	int r = json_read(a, body.data, body.len, &limits, &root, why);
+	int r = json_read(a, body.data, body.len, &limits, &root, error);
 
 	if (r == 0 && root->kind != VALUE_ARRAY)
-		r = refuse(why, REFUSE_PARSE, "the response is not a list");
+		r = refuse(error, REFUSE_PARSE, "the response is not a list");
 	if (r != 0)
 		return r;
 	value_each (request, root) {

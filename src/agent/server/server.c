@@ -37,7 +37,7 @@ static bool is_loopback(const char *host)
 	return inet_pton(AF_INET, name, &four) == 1 && ntohl(four.s_addr) >> 24 == 127;
 }
 
-int agent_server_check_url(const char *url, struct why *why)
+int agent_server_check_url(const char *url, struct error *error)
 {
 	const char *rest = starts_with(url, "http://")    ? url + 7
 			   : starts_with(url, "https://") ? url + 8
@@ -45,11 +45,11 @@ int agent_server_check_url(const char *url, struct why *why)
 
 	if (rest[0] == '\0' || rest[0] == '/' || strpbrk(url, " \t\r\n\"<>\\#?@"))
 		return refuse(
-			why, REFUSE_PARAMS,
+			error, REFUSE_PARAMS,
 			"invalid url: expected http://HOST[:PORT][/PATH] or https://…, without a "
 			"password");
 	if (rest == url + 7 && !is_loopback(rest))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid url: http:// requires a loopback address (127.0.0.1, ::1 or "
 			      "localhost); use https:// for other hosts");
 	return 0;
@@ -217,7 +217,7 @@ int agent_server_send(struct agent_server *s, const struct agent_server_reply *r
 		      agent_server_fn fn, void *arg)
 {
 	struct http_fetch_opts opts = {.total_timeout_ms = SERVER_ANSWER_MS, .on_done = on_replied};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct buf path, body;
 	struct reply *p;
 	int r;
@@ -235,7 +235,7 @@ int agent_server_send(struct agent_server *s, const struct agent_server_reply *r
 	buf_add_char(&path, '\0');
 	opts.body = buf_bytes(&body);
 	opts.arg = p;
-	r = path.err ?: body.err ?: server_fetch(s, path.data, &opts, &p->fetch, &why);
+	r = path.err ?: body.err ?: server_fetch(s, path.data, &opts, &p->fetch, &error);
 	buf_done(&path);
 	buf_done(&body);
 	if (r == 0)

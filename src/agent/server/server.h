@@ -16,7 +16,7 @@
 
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/peer.h"
 
@@ -98,7 +98,7 @@ struct agent_server_opts {
 
 /* http://HOST[:PORT][/PATH] where HOST is loopback, or https://…; refuses the rest, without
  * repeating it: it may hold a password. */
-int agent_server_check_url(const char *url, struct why *why);
+int agent_server_check_url(const char *url, struct error *error);
 
 /* Texts are copied. */
 int agent_server_new(struct loop *l, const struct agent_server_opts *opts,

@@ -52,4 +52,4 @@ static inline bool is_word_byte(unsigned char c)
 }
 
 /* Refuses what is not an expression, or too large. */
-int pattern_parse(struct text expression, struct pattern_code *code, struct why *why);
+int pattern_parse(struct text expression, struct pattern_code *code, struct error *error);

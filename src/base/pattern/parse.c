@@ -23,12 +23,12 @@ struct reader {
 	struct level levels[PATTERN_DEPTH_MAX];
 	unsigned depth;
 	bool repeated; /* the last piece was repeated; a "?" now only makes it lazy */
-	struct why *why;
+	struct error *error;
 };
 
 static int no(struct reader *r, const char *text)
 {
-	return refuse_field(r->why, "pattern", "regular expression: %s", text);
+	return refuse_field(r->error, "pattern", "regular expression: %s", text);
 }
 
 static struct level *level(struct reader *r)
@@ -449,9 +449,9 @@ static int read_one(struct reader *r, char c)
 	return read_piece(r, c);
 }
 
-int pattern_parse(struct text expression, struct pattern_code *code, struct why *why)
+int pattern_parse(struct text expression, struct pattern_code *code, struct error *error)
 {
-	struct reader r = {.at = expression.data, .code = code, .why = why};
+	struct reader r = {.at = expression.data, .code = code, .error = error};
 	int e = 0;
 
 	if (expression.len == 0 || expression.len > PATTERN_MAX)

@@ -48,10 +48,10 @@ static int make(const struct pattern_code *code, struct pattern **ret_pattern)
 	return 0;
 }
 
-int pattern_new(struct text expression, struct pattern **ret_pattern, struct why *why)
+int pattern_new(struct text expression, struct pattern **ret_pattern, struct error *error)
 {
 	CLEANUP(freep) struct pattern_code *code = calloc(1, sizeof(*code));
-	int r = code ? pattern_parse(expression, code, why) : -ENOMEM;
+	int r = code ? pattern_parse(expression, code, error) : -ENOMEM;
 
 	return r == 0 ? make(code, ret_pattern) : r;
 }

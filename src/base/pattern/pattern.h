@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct pattern;
 
@@ -28,7 +28,7 @@ enum {
 	PATTERN_TEXT_MAX = 16 << 10, /* only the first bytes of a text are examined */
 };
 
-int pattern_new(struct text expression, struct pattern **ret_pattern, struct why *why);
+int pattern_new(struct text expression, struct pattern **ret_pattern, struct error *error);
 void pattern_free(struct pattern *p); /* accepts NULL */
 
 /*

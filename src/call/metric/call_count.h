@@ -12,7 +12,7 @@
 #pragma once
 
 #include "base/metric.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/call.h"
 
 enum { CALL_COUNTS_MAX = 4096, CALL_NAME_MAX = 64 };
@@ -85,7 +85,7 @@ void call_counts_turn(struct call_counts *k, const struct call *c);
 static inline void call_count_refusal(struct call_count *row, const struct call *c)
 {
 	if (c->failed)
-		row->refused[c->why.code]++;
+		row->refused[c->error.code]++;
 }
 
 /* A call was answered in the turn in which it came. */

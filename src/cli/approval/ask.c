@@ -110,9 +110,9 @@ static void asking_end_by_signal(const struct asking *a)
 
 static void take_refusal(struct asking *a, const struct koine_answer *answer)
 {
-	struct text why = text_cut(talk_error(answer), sizeof(a->refusal) - 1);
+	struct text reason = text_cut(talk_error(answer), sizeof(a->refusal) - 1);
 
-	snprintf(a->refusal, sizeof(a->refusal), "%.*s", TEXT_ARGS(why));
+	snprintf(a->refusal, sizeof(a->refusal), "%.*s", TEXT_ARGS(reason));
 	talk_print_error(a->method, answer);
 }
 
@@ -547,12 +547,12 @@ static void print_outcome(const struct run *run, const struct hook_outcome *o)
 		print_said(buf_text(&out));
 }
 
-/* why NULL: koined could not be asked; otherwise why it refused the question. */
-static void print_unavailable(const struct run *run, const char *why)
+/* error NULL: koined could not be asked; otherwise why it refused the question. */
+static void print_unavailable(const struct run *run, const char *reason)
 {
 	print_outcome(run, &(struct hook_outcome) {.status = TEXT("unavailable"),
-						   .comment = text_of(why),
-						   .refused = why != NULL});
+						   .comment = text_of(reason),
+						   .refused = reason != NULL});
 }
 
 /* False: there is nothing to print. */
@@ -645,7 +645,7 @@ static void tell(struct run *run)
 }
 
 /* koined's log says why, if koined is there. */
-static void tell_unread(const struct run *run, const char *why)
+static void tell_unread(const struct run *run, const char *reason)
 {
 	CLEANUP(client_freep) struct koine_client *c = NULL;
 	CLEANUP(json_freep) struct koine_json *j = params_new();
@@ -659,7 +659,7 @@ static void tell_unread(const struct run *run, const char *why)
 		return;
 	params_add(j, "what", "unread");
 	params_add_text(j, "agent", run->hook.agent);
-	params_add(j, "text", why);
+	params_add(j, "text", reason);
 	params = params_end(j);
 	if (params)
 		(void)koine_client_call(c, "agent.note", params, &answer);
@@ -669,7 +669,7 @@ static void tell_unread(const struct run *run, const char *why)
 /* ---- the command ---- */
 
 /* The beginning of an input that is too long still shows which agent it is from. */
-static int read_hook(struct run *run, struct why *why)
+static int read_hook(struct run *run, struct error *error)
 {
 	const struct approval_options *o = run->asking.cli->own;
 	struct hook_source from = {.format = text_of(o->format), .agent = text_of(o->agent)};
@@ -683,14 +683,15 @@ static int read_hook(struct run *run, struct why *why)
 	if (run->text.len > 0)
 		mend_surrogates(run->text.data, run->text.len);
 	from.text = buf_text(&run->text);
-	r = json_read(&run->arena, from.text.data, from.text.len, &json_default_limits, &tree, why);
+	r = json_read(&run->arena, from.text.data, from.text.len, &json_default_limits, &tree,
+		      error);
 	if (r < 0)
-		snprintf(why->text, sizeof(why->text), "out of memory");
+		snprintf(error->text, sizeof(error->text), "out of memory");
 	from.tree = tree;
-	r = hook_read(&run->arena, &from, &run->hook, why);
+	r = hook_read(&run->arena, &from, &run->hook, error);
 	if (fault == 0)
 		return r;
-	snprintf(why->text, sizeof(why->text), "%s", strerror(-fault));
+	snprintf(error->text, sizeof(error->text), "%s", strerror(-fault));
 	return fault;
 }
 
@@ -703,12 +704,12 @@ int cmd_hook(struct cli *cli)
 				     .hint = "waiting for a decision: see koine approvals",
 				     .hint_ms = HINT_MS,
 				     .reader_counts = true}};
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	buf_init(&run.text, INPUT_MAX);
 	arena_init(&run.arena, ARENA_MAX);
-	r = read_hook(&run, &why);
+	r = read_hook(&run, &error);
 	run.asking.by_rules = run.hook.by_rules;
 	if (r == 0) {
 		ask_and_print(&run);
@@ -716,9 +717,9 @@ int cmd_hook(struct cli *cli)
 		tell(&run);
 	} else {
 		complain("%s%s",
-			 r == REFUSE_METHOD ? "" : "invalid hook input on stdin: ", why.text);
-		print_unavailable(&run, why.text);
-		tell_unread(&run, why.text);
+			 r == REFUSE_METHOD ? "" : "invalid hook input on stdin: ", error.text);
+		print_unavailable(&run, error.text);
+		tell_unread(&run, error.text);
 	}
 	arena_done(&run.arena);
 	buf_done(&run.text);

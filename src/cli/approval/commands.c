@@ -274,7 +274,7 @@ static int cmd_approve(struct cli *cli)
 }
 
 /* An agent that is denied something learns why. */
-static int ask_why(struct lines *in, struct text *ret)
+static int ask_reason(struct lines *in, struct text *ret)
 {
 	int r;
 
@@ -297,7 +297,7 @@ static int cmd_deny(struct cli *cli)
 		return r;
 	lines_init(&in, STDIN_FILENO, ANSWER_MAX);
 	if (choice.comment.len == 0)
-		r = ask_why(&in, &choice.comment);
+		r = ask_reason(&in, &choice.comment);
 	if (r == 0)
 		r = decide(cli, cli->args[0], &choice);
 	lines_done(&in);

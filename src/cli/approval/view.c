@@ -454,7 +454,8 @@ static void add_head(struct view *v, const struct koine_value *approval)
 		if (head_rows[i].label)
 			add_row(v, approval, &head_rows[i]);
 	}
-	portrait_each (m, &approval_portrait) {
+	schema_each(m, &approval_schema)
+	{
 		const struct head_row row = {m->name, m->name, m->kind == MEMBER_TIME};
 
 		if (m->name && !has_row(m->name))

@@ -45,7 +45,7 @@ struct seen {
 	const struct agent *agent;
 	bool has_folder;
 	enum state state;
-	char why[256]; /* if it is unreadable */
+	char reason[256]; /* if it is unreadable */
 };
 
 /* ---- looking ---- */

@@ -66,7 +66,7 @@ int edit_splice(struct text file, const struct splice *splices, unsigned n, stru
 }
 
 int edit_refuse(unsigned line, const struct text *keys, unsigned n, const char *words,
-		struct why *why)
+		struct error *error)
 {
 	CLEANUP(buf_donep) struct buf name;
 
@@ -75,14 +75,14 @@ int edit_refuse(unsigned line, const struct text *keys, unsigned n, const char *
 		buf_printf(&name, "%s%.*s", i > 0 ? "." : "", TEXT_ARGS(keys[i]));
 	if (n == 0)
 		buf_add_str(&name, "the file");
-	return refuse(why, REFUSE_CONFLICT, "line %u: %.*s %s", line, TEXT_ARGS(buf_text(&name)),
+	return refuse(error, REFUSE_CONFLICT, "line %u: %.*s %s", line, TEXT_ARGS(buf_text(&name)),
 		      words);
 }
 
 /* ---- all that belongs to a file ---- */
 
 /* Changes the text in `out`, until there is nothing left to change. */
-static int change(struct edit_step *c, edit_fn step, struct buf *out, struct why *why)
+static int change(struct edit_step *c, edit_fn step, struct buf *out, struct error *error)
 {
 	CLEANUP(buf_donep) struct buf now;
 	int r = 0;
@@ -93,15 +93,15 @@ static int change(struct edit_step *c, edit_fn step, struct buf *out, struct why
 		r = edit_copy(buf_text(out), &now);
 		buf_clear(out);
 		if (r == 0)
-			r = step(c, buf_text(&now), out, why);
+			r = step(c, buf_text(&now), out, error);
 		if (r == 0 && text_equal(buf_text(&now), buf_text(out)))
 			return 0;
 	}
-	return r != 0 ? r : refuse(why, REFUSE_INTERNAL, "cannot edit the file");
+	return r != 0 ? r : refuse(error, REFUSE_INTERNAL, "cannot edit the file");
 }
 
 static int change_all(struct edit_step c, edit_fn step, struct text file, const struct edit *edits,
-		      unsigned n, struct buf *out, struct why *why)
+		      unsigned n, struct buf *out, struct error *error)
 {
 	int r;
 
@@ -117,16 +117,16 @@ static int change_all(struct edit_step c, edit_fn step, struct text file, const 
 		r = koine_doc_parse(c.e->value, strlen(c.e->value), &doc, NULL, 0);
 		c.value = koine_doc_root(doc);
 		if (r > 0)
-			return refuse(why, REFUSE_INTERNAL, "the entry to add is not valid JSON");
-		r = r ?: change(&c, step, out, why);
+			return refuse(error, REFUSE_INTERNAL, "the entry to add is not valid JSON");
+		r = r ?: change(&c, step, out, error);
 	}
 	return r;
 }
 
 int edit_put(const struct editor *by, struct text file, const struct edit *edits, unsigned n,
-	     struct buf *out, struct why *why)
+	     struct buf *out, struct error *error)
 {
-	return change_all((struct edit_step) {.by = by}, by->put, file, edits, n, out, why);
+	return change_all((struct edit_step) {.by = by}, by->put, file, edits, n, out, error);
 }
 
 /* Another koine may have been connected, or another socket: then both texts are brought up to date
@@ -145,16 +145,16 @@ static bool differ_only_in_edits(const struct editor *by, struct text file, stru
 }
 
 int edit_take_each(const struct editor *by, struct text file, struct text before,
-		   const struct edit *edits, unsigned n, struct buf *out, struct why *why)
+		   const struct edit *edits, unsigned n, struct buf *out, struct error *error)
 {
 	return change_all((struct edit_step) {.by = by, .before = before}, by->take, file, edits, n,
-			  out, why);
+			  out, error);
 }
 
 int edit_take(const struct editor *by, struct text file, struct text before,
-	      const struct edit *edits, unsigned n, struct buf *out, struct why *why)
+	      const struct edit *edits, unsigned n, struct buf *out, struct error *error)
 {
-	int r = edit_take_each(by, file, before, edits, n, out, why);
+	int r = edit_take_each(by, file, before, edits, n, out, error);
 
 	if (r < 0 || (r == 0 && text_equal(buf_text(out), file)) ||
 	    !differ_only_in_edits(by, file, before, edits, n))

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 enum edit_kind {
 	EDIT_MEMBER,  /* the value of the member at the path */
@@ -52,7 +52,7 @@ struct edit_step {
  * take: removes what is equal to `value`, or ours, and what of its path is empty then and was not
  * in `before`.
  */
-typedef int (*edit_fn)(struct edit_step *c, struct text file, struct buf *out, struct why *why);
+typedef int (*edit_fn)(struct edit_step *c, struct text file, struct buf *out, struct error *error);
 
 struct editor {
 	edit_fn put;
@@ -68,18 +68,18 @@ extern const struct editor toml_editor; /* only members, and only tables */
 
 /* One edit after another. */
 int edit_put(const struct editor *by, struct text file, const struct edit *edits, unsigned n,
-	     struct buf *out, struct why *why);
+	     struct buf *out, struct error *error);
 
 /*
  * Takes them out again. If nothing but their values was changed since edit_put, the file is `before`,
  * to the byte; otherwise what others have changed stays.
  */
 int edit_take(const struct editor *by, struct text file, struct text before,
-	      const struct edit *edits, unsigned n, struct buf *out, struct why *why);
+	      const struct edit *edits, unsigned n, struct buf *out, struct error *error);
 
 /* The same, but what others have changed always stays. */
 int edit_take_each(const struct editor *by, struct text file, struct text before,
-		   const struct edit *edits, unsigned n, struct buf *out, struct why *why);
+		   const struct edit *edits, unsigned n, struct buf *out, struct error *error);
 
 /* ---- for editors ---- */
 
@@ -100,7 +100,7 @@ bool edit_is_empty(struct text file);
 
 /* Refuses with "line 3: mcpServers.koine " and the words. */
 int edit_refuse(unsigned line, const struct text *keys, unsigned n, const char *words,
-		struct why *why);
+		struct error *error);
 
 /* The keys of its path; returns how many there are. */
 unsigned edit_keys(const struct edit *e, struct text keys[EDIT_PATH_MAX]);

@@ -9,17 +9,17 @@
 /* ---- the place ---- */
 
 static int json_place_refuse(const struct json_file *f, const struct json_place *p,
-			     const char *words, struct why *why)
+			     const char *words, struct error *error)
 {
 	unsigned line = edit_line(f->text, json_file_span(f, p->at).start);
 
-	return edit_refuse(line, p->keys, p->depth, words, why);
+	return edit_refuse(line, p->keys, p->depth, words, error);
 }
 
 /* Refuses a path that leads through something else than objects, or to something else than an
  * array if the edit is an element. */
 static int json_place_find(const struct json_file *f, const struct edit *e,
-			   struct json_place *ret_place, struct why *why)
+			   struct json_place *ret_place, struct error *error)
 {
 	struct json_place p = {.at = f->root};
 	const struct koine_value *next = NULL;
@@ -28,8 +28,8 @@ static int json_place_find(const struct json_file *f, const struct edit *e,
 	p.n_keys = edit_keys(e, p.keys);
 	while (p.depth < p.n_keys) {
 		if (koine_value_kind(p.at) != KOINE_OBJECT)
-			return json_place_refuse(f, &p, "is not an object", why);
-		r = json_file_member(f, p.at, p.keys[p.depth], &next, why);
+			return json_place_refuse(f, &p, "is not an object", error);
+		r = json_file_member(f, p.at, p.keys[p.depth], &next, error);
 		if (r != 0)
 			return r;
 		if (!next)
@@ -39,7 +39,7 @@ static int json_place_find(const struct json_file *f, const struct edit *e,
 		p.depth++;
 	}
 	if (p.depth == p.n_keys && e->kind == EDIT_ELEMENT && koine_value_kind(p.at) != KOINE_ARRAY)
-		return json_place_refuse(f, &p, "is not a list", why);
+		return json_place_refuse(f, &p, "is not a list", error);
 	*ret_place = p;
 	return 0;
 }
@@ -74,13 +74,13 @@ static int replace(const struct json_file *f, const struct koine_value *is,
 /* Ours, but not as it should be. Changes the first part that differs, with what users have added to a
  * list, or adds the first that is missing. */
 static int mend(const struct json_file *f, const struct koine_value *ours,
-		const struct koine_value *value, struct buf *out, struct why *why)
+		const struct koine_value *value, struct buf *out, struct error *error)
 {
 	for (EACH(part, koine_value_first(value))) {
 		CLEANUP(doc_freep) struct koine_doc *joined = NULL;
 		const struct koine_value *is = NULL, *should;
 		struct text key = text_of_key(part);
-		int r = json_file_member(f, ours, key, &is, why);
+		int r = json_file_member(f, ours, key, &is, error);
 
 		if (r == 0 && !is)
 			return json_insert(
@@ -98,15 +98,15 @@ static int mend(const struct json_file *f, const struct koine_value *ours,
 }
 
 static int put_member(const struct json_file *f, const struct json_place *p,
-		      const struct koine_value *value, struct buf *out, struct why *why)
+		      const struct koine_value *value, struct buf *out, struct error *error)
 {
 	bool mixed;
 
 	if (json_value_equal(p->at, value))
 		return edit_copy(f->text, out);
 	if (koine_value_kind(p->at) == KOINE_OBJECT && ours_is(p->at, &mixed))
-		return mend(f, p->at, value, out, why);
-	return json_place_refuse(f, p, "already has a different value", why);
+		return mend(f, p->at, value, out, error);
+	return json_place_refuse(f, p, "already has a different value", error);
 }
 
 static int put_element(const struct json_file *f, const struct json_place *p,
@@ -129,11 +129,11 @@ static int put_element(const struct json_file *f, const struct json_place *p,
 }
 
 static int put_into(const struct json_file *f, const struct edit_step *c, struct buf *out,
-		    struct why *why)
+		    struct error *error)
 {
 	bool is_member = c->e->kind == EDIT_MEMBER;
 	struct json_place p;
-	int r = json_place_find(f, c->e, &p, why);
+	int r = json_place_find(f, c->e, &p, error);
 
 	if (r != 0)
 		return r;
@@ -144,7 +144,7 @@ static int put_into(const struct json_file *f, const struct edit_step *c, struct
 							 .value = c->value,
 							 .in_array = !is_member},
 				   out);
-	return is_member ? put_member(f, &p, c->value, out, why)
+	return is_member ? put_member(f, &p, c->value, out, error)
 			 : put_element(f, &p, c->value, out);
 }
 
@@ -161,12 +161,12 @@ static int begin_file(struct text file, struct buf *out)
 	return out->err;
 }
 
-static int json_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
+static int json_put(struct edit_step *c, struct text file, struct buf *out, struct error *error)
 {
 	CLEANUP(json_file_close) struct json_file f;
-	int r = json_file_open(&f, file, c->by->comments, why);
+	int r = json_file_open(&f, file, c->by->comments, error);
 
-	return r ?: (f.root ? put_into(&f, c, out, why) : begin_file(file, out));
+	return r ?: (f.root ? put_into(&f, c, out, error) : begin_file(file, out));
 }
 
 /* ---- taking out ---- */
@@ -301,7 +301,7 @@ static bool has_equal(const struct koine_value *list, const struct koine_value *
 
 static int take_element(const struct json_file *f, struct json_place *p,
 			const struct koine_value *before, struct edit_step *c, struct buf *out,
-			struct why *why)
+			struct error *error)
 {
 	const struct koine_value *was = next_ours(koine_value_first(before), c);
 	bool mixed = false;
@@ -322,7 +322,7 @@ static int take_element(const struct json_file *f, struct json_place *p,
 		return json_place_refuse(f, p,
 					 "contains koine's hook and another hook in the same "
 					 "group: remove koine's hook by hand",
-					 why);
+					 error);
 	}
 	return prune(f, p, c, out);
 }
@@ -341,11 +341,11 @@ static const struct koine_value *value_before(const struct json_file *before,
 }
 
 static int take_from(const struct json_file *f, struct edit_step *c, struct buf *out,
-		     struct why *why)
+		     struct error *error)
 {
 	const struct koine_value *was;
 	struct json_place p;
-	int r = json_place_find(f, c->e, &p, why);
+	int r = json_place_find(f, c->e, &p, error);
 
 	if (r != 0)
 		return r;
@@ -353,17 +353,17 @@ static int take_from(const struct json_file *f, struct edit_step *c, struct buf 
 		return prune(f, &p, c, out);
 	was = value_before(c->old, &p);
 	return c->e->kind == EDIT_MEMBER ? take_member(f, &p, was, c, out)
-					 : take_element(f, &p, was, c, out, why);
+					 : take_element(f, &p, was, c, out, error);
 }
 
-static int json_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
+static int json_take(struct edit_step *c, struct text file, struct buf *out, struct error *error)
 {
 	CLEANUP(json_file_close) struct json_file old;
 	CLEANUP(json_file_close) struct json_file f;
-	int r = json_file_open(&f, file, c->by->comments, why);
+	int r = json_file_open(&f, file, c->by->comments, error);
 
 	c->old = json_file_open(&old, c->before, c->by->comments, NULL) == 0 ? &old : NULL;
-	return r ?: (f.root ? take_from(&f, c, out, why) : edit_copy(file, out));
+	return r ?: (f.root ? take_from(&f, c, out, error) : edit_copy(file, out));
 }
 
 const struct editor json_editor = {.put = json_put, .take = json_take};

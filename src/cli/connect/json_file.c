@@ -100,36 +100,36 @@ static int copy_plain(struct json_file *f, bool comments)
 /* ---- reading ---- */
 
 /* The parser names the byte; people look for a line. */
-static int refuse_broken(const struct json_file *f, const char *error, struct why *why)
+static int refuse_broken(const struct json_file *f, const char *reason, struct error *error)
 {
-	const char *at = strstr(error, " at byte ");
+	const char *at = strstr(reason, " at byte ");
 	size_t byte = 0;
 
 	if (!at || sscanf(at, " at byte %zu", &byte) != 1)
-		return refuse(why, REFUSE_PARSE, "invalid JSON: %s", error);
-	return refuse(why, REFUSE_PARSE, "line %u: invalid JSON: %.*s", edit_line(f->text, byte),
-		      (int)(at - error), error);
+		return refuse(error, REFUSE_PARSE, "invalid JSON: %s", reason);
+	return refuse(error, REFUSE_PARSE, "line %u: invalid JSON: %.*s", edit_line(f->text, byte),
+		      (int)(at - reason), reason);
 }
 
-static int parse(struct json_file *f, struct why *why)
+static int parse(struct json_file *f, struct error *error)
 {
-	char error[160] = "";
+	char reason[160] = "";
 	size_t first = json_file_skip(&f->strict, 0, f->strict.len);
 	int r;
 
 	if (first == f->strict.len)
 		return 0;
-	r = koine_doc_parse(f->strict.data, f->strict.len, &f->doc, error, sizeof(error));
+	r = koine_doc_parse(f->strict.data, f->strict.len, &f->doc, reason, sizeof(reason));
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return refuse_broken(f, error, why);
+		return refuse_broken(f, reason, error);
 	f->root = koine_doc_root(f->doc);
 	f->span = (struct span) {.start = first, .end = first + text_of_raw(f->root).len};
 	return 0;
 }
 
-int json_file_open(struct json_file *f, struct text text, bool comments, struct why *why)
+int json_file_open(struct json_file *f, struct text text, bool comments, struct error *error)
 {
 	int r;
 
@@ -137,10 +137,10 @@ int json_file_open(struct json_file *f, struct text text, bool comments, struct 
 	buf_init(&f->plain, EDIT_FILE_MAX);
 	buf_init(&f->strict, EDIT_FILE_MAX);
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
 			      EDIT_FILE_MAX);
 	r = copy_plain(f, comments);
-	return r != 0 ? r : parse(f, why);
+	return r != 0 ? r : parse(f, error);
 }
 
 void json_file_close(struct json_file *f)
@@ -194,7 +194,7 @@ static struct span json_file_whole(const struct json_file *f, const struct koine
 }
 
 int json_file_member(const struct json_file *f, const struct koine_value *v, struct text key,
-		     const struct koine_value **ret_member, struct why *why)
+		     const struct koine_value **ret_member, struct error *error)
 {
 	const struct koine_value *found = NULL;
 
@@ -202,7 +202,7 @@ int json_file_member(const struct json_file *f, const struct koine_value *v, str
 		if (!text_equal(text_of_key(v), key))
 			continue;
 		if (found)
-			return refuse(why, REFUSE_CONFLICT, "line %u: duplicate key \"%.*s\"",
+			return refuse(error, REFUSE_CONFLICT, "line %u: duplicate key \"%.*s\"",
 				      edit_line(f->text, json_file_span(f, v).start),
 				      TEXT_ARGS(key));
 		found = v;

@@ -25,14 +25,14 @@ struct json_file {
 };
 
 /* The text must outlive it. Without `comments` they are refused. */
-int json_file_open(struct json_file *f, struct text text, bool comments, struct why *why);
+int json_file_open(struct json_file *f, struct text text, bool comments, struct error *error);
 void json_file_close(struct json_file *f);
 
 struct span json_file_span(const struct json_file *f, const struct koine_value *v);
 
 /* The member of an object; NULL: none. Refuses a key that is there twice. */
 int json_file_member(const struct json_file *f, const struct koine_value *v, struct text key,
-		     const struct koine_value **ret_member, struct why *why);
+		     const struct koine_value **ret_member, struct error *error);
 
 /* Whether both mean the same. */
 bool json_value_equal(const struct koine_value *a, const struct koine_value *b);

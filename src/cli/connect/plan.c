@@ -32,11 +32,11 @@ static bool find_place(const struct plan *p, const struct agent_file *row, char 
 
 /* ---- making it ---- */
 
-static int complain_of(struct plan *p, const struct plan_file *f, int r, const struct why *why)
+static int complain_of(struct plan *p, const struct plan_file *f, int r, const struct error *error)
 {
 	if (r < 0 || !p->quiet)
-		return target_complain(&f->target, r, why);
-	refuse(&p->why, why->code, "%s: %s", f->target.path, why->text);
+		return target_complain(&f->target, r, error);
+	refuse(&p->error, error->code, "%s: %s", f->target.path, error->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
@@ -146,7 +146,7 @@ static bool needs_backup(const struct plan *p, const struct plan_file *f)
 	return !is_backed_up(p, f) && (f->target.has_backup || !is_ours_alone(f));
 }
 
-int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
+int plan_work_out(const struct plan *p, struct plan_file *f, struct error *error)
 {
 	struct text file = buf_text(&f->target.text);
 	int r;
@@ -154,8 +154,8 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 	buf_clear(&f->after);
 	f->has_ours = plan_file_has(f, f->edits, f->n_edits, true);
 	r = p->undo ? edit_take(f->row->by, file, buf_text(&f->target.before), f->edits, f->n_edits,
-				&f->after, why)
-		    : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, why);
+				&f->after, error)
+		    : edit_put(f->row->by, file, f->edits, f->n_wanted, &f->after, error);
 	if (r != 0)
 		return r;
 	f->changes = !text_equal(buf_text(&f->after), file);
@@ -169,11 +169,11 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why)
 static int plan_one(struct plan *p, const struct words *w, const char *path, const char *base,
 		    struct plan_file *f)
 {
-	struct why why = {0};
-	int r = target_open(&f->target, path, base, &why);
+	struct error error = {0};
+	int r = target_open(&f->target, path, base, &error);
 
 	if (r != 0)
-		return complain_of(p, f, r, &why);
+		return complain_of(p, f, r, &error);
 	f->target.is_shared = p->project != NULL;
 	r = add_edits(p, w, f, false);
 	f->n_wanted = f->n_edits;
@@ -185,8 +185,8 @@ static int plan_one(struct plan *p, const struct words *w, const char *path, con
 	if (p->gate ||
 	    (!p->undo && plan_file_has(f, f->edits + f->n_wanted, f->n_edits - f->n_wanted, false)))
 		f->n_wanted = f->n_edits;
-	r = plan_work_out(p, f, &why);
-	return r != 0 ? complain_of(p, f, r, &why) : 0;
+	r = plan_work_out(p, f, &error);
+	return r != 0 ? complain_of(p, f, r, &error) : 0;
 }
 
 int plan_make(const struct cli *cli, struct plan *p)
@@ -253,23 +253,24 @@ bool plan_has_ours(const struct plan *p)
 static void drop_backup(const struct plan_file *f)
 {
 	const struct target *t = &f->target;
-	struct why why = {0};
+	struct error error = {0};
 
 	if (!t->has_backup)
 		return;
 	if (t->was_made || text_equal(buf_text(&f->after), buf_text(&t->before)))
 		unlink(t->backup);
-	else if (target_keep_backup(t, &why) != 0)
-		complain("%s was changed, but koine %s", t->path, why.text);
+	else if (target_keep_backup(t, &error) != 0)
+		complain("%s was changed, but koine %s", t->path, error.text);
 }
 
-static int carry_out(const struct plan *p, const struct plan_file *f, struct why *why)
+static int carry_out(const struct plan *p, const struct plan_file *f, struct error *error)
 {
 	const struct target *t = &f->target;
-	int r = f->backs_up ? target_back_up(t, why) : 0;
+	int r = f->backs_up ? target_back_up(t, error) : 0;
 
 	if (r == 0)
-		r = f->removes ? target_remove(t, why) : target_write(t, buf_text(&f->after), why);
+		r = f->removes ? target_remove(t, error)
+			       : target_write(t, buf_text(&f->after), error);
 	if (r == 0 && p->undo)
 		drop_backup(f);
 	return r;
@@ -277,14 +278,14 @@ static int carry_out(const struct plan *p, const struct plan_file *f, struct why
 
 int plan_carry_out(struct plan *p)
 {
-	struct why why = {0};
+	struct error error = {0};
 	int r = 0;
 
 	for (unsigned i = 0; i < p->n && r == 0; i++) {
 		if (p->files[i].changes)
-			r = carry_out(p, &p->files[i], &why);
+			r = carry_out(p, &p->files[i], &error);
 		if (r != 0)
-			return complain_of(p, &p->files[i], r, &why);
+			return complain_of(p, &p->files[i], r, &error);
 	}
 	return 0;
 }

@@ -149,8 +149,8 @@ struct plan {
 	bool undo;
 	bool starts;             /* koine mcp starts koined, where no service manager does */
 	const struct door *door; /* for hooks by HTTP; NULL: they are commands */
-	bool quiet;              /* does not complain of a file, but tells in `why` */
-	struct why why;
+	bool quiet;              /* does not complain of a file, but tells in `error` */
+	struct error error;
 	bool asks; /* the agent's program, where it alone can tell what must be written */
 	enum plan_trust trust;
 	struct plan_file files[AGENT_FILES_MAX];
@@ -172,7 +172,7 @@ bool plan_file_has(const struct plan_file *f, const struct edit *edits, unsigned
 int plan_carry_out(struct plan *p);
 
 /* Works out what becomes of a file, by its edits. 0 or as they say. */
-int plan_work_out(const struct plan *p, struct plan_file *f, struct why *why);
+int plan_work_out(const struct plan *p, struct plan_file *f, struct error *error);
 
 /* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
 int plan_add_trust(const struct cli *cli, struct plan *p);

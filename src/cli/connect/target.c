@@ -19,12 +19,12 @@ static const struct text made =
 
 enum { OLDER_BACKUPS_MAX = 1000 };
 
-static int refuse_errno(const char *doing, struct why *why)
+static int refuse_errno(const char *doing, struct error *error)
 {
-	int error = errno;
+	int fault = errno;
 
-	return refuse(why, error == ENOMEM ? REFUSE_INTERNAL : REFUSE_FORBIDDEN, "%s: %s", doing,
-		      strerror(error));
+	return refuse(error, fault == ENOMEM ? REFUSE_INTERNAL : REFUSE_FORBIDDEN, "%s: %s", doing,
+		      strerror(fault));
 }
 
 /* ---- where it is ---- */
@@ -57,7 +57,7 @@ static int resolve_folder(const char *path, char real[PATH_MAX], char rest[PATH_
 	return -ENOENT;
 }
 
-static int resolve(struct target *t, struct why *why)
+static int resolve(struct target *t, struct error *error)
 {
 	char folder[PATH_MAX];
 	char rest[PATH_MAX];
@@ -65,27 +65,28 @@ static int resolve(struct target *t, struct why *why)
 
 	if (lstat(t->path, &st) == 0) {
 		if (!realpath(t->path, t->real))
-			return refuse_errno("broken symbolic link", why);
+			return refuse_errno("broken symbolic link", error);
 		return 0;
 	}
 	if (errno != ENOENT)
-		return refuse_errno("cannot be accessed", why);
+		return refuse_errno("cannot be accessed", error);
 	if (resolve_folder(t->path, folder, rest) != 0)
-		return refuse_errno("cannot access the parent folder", why);
+		return refuse_errno("cannot access the parent folder", error);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
-		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
+		return refuse(error, REFUSE_PARAMS, "the path is longer than %d bytes",
+			      PATH_MAX - 1);
 	stpcpy(stpcpy(t->real, folder), rest);
 	return 0;
 }
 
-static int check_base(const char *base, char real[PATH_MAX], struct why *why)
+static int check_base(const char *base, char real[PATH_MAX], struct error *error)
 {
 	struct stat st;
 
 	if (!realpath(base, real) || stat(real, &st) != 0)
-		return refuse(why, REFUSE_FORBIDDEN, "%s: %s", base, strerror(errno));
+		return refuse(error, REFUSE_FORBIDDEN, "%s: %s", base, strerror(errno));
 	if (st.st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "%s belongs to user %lu: run koine as that user", base,
 			      (unsigned long)st.st_uid);
 	return 0;
@@ -93,58 +94,58 @@ static int check_base(const char *base, char real[PATH_MAX], struct why *why)
 
 /* ---- reading ---- */
 
-static int check_file(const struct stat *st, struct why *why)
+static int check_file(const struct stat *st, struct error *error)
 {
 	if (!S_ISREG(st->st_mode))
-		return refuse(why, REFUSE_FORBIDDEN, "not a regular file");
+		return refuse(error, REFUSE_FORBIDDEN, "not a regular file");
 	if (st->st_uid != geteuid())
-		return refuse(why, REFUSE_FORBIDDEN, "the file belongs to user %lu, not to you",
+		return refuse(error, REFUSE_FORBIDDEN, "the file belongs to user %lu, not to you",
 			      (unsigned long)st->st_uid);
 	if (!(st->st_mode & S_IWUSR))
-		return refuse(why, REFUSE_FORBIDDEN, "the file is read-only");
+		return refuse(error, REFUSE_FORBIDDEN, "the file is read-only");
 	return 0;
 }
 
-static int read_file(const char *path, struct buf *out, struct stat *ret_st, struct why *why)
+static int read_file(const char *path, struct buf *out, struct stat *ret_st, struct error *error)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : refuse_errno("cannot be read", why);
+		return errno == ENOENT ? -ENOENT : refuse_errno("cannot be read", error);
 	if (fstat(fd, ret_st) != 0)
-		return refuse_errno("cannot be read", why);
-	r = check_file(ret_st, why);
+		return refuse_errno("cannot be read", error);
+	r = check_file(ret_st, error);
 	if (r != 0)
 		return r;
 	r = file_read_all(fd, out);
 	if (r == -EFBIG || r == -EMSGSIZE)
-		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
 			      EDIT_FILE_MAX);
 	errno = -r;
-	return r == 0 ? 0 : refuse_errno("cannot be read", why);
+	return r == 0 ? 0 : refuse_errno("cannot be read", error);
 }
 
-static int read_both(struct target *t, struct why *why)
+static int read_both(struct target *t, struct error *error)
 {
 	struct stat st;
-	int r = read_file(t->real, &t->text, &t->was, why);
+	int r = read_file(t->real, &t->text, &t->was, error);
 
 	t->exists = r == 0;
 	if (r != 0 && r != -ENOENT)
 		return r;
-	r = read_file(t->backup, &t->before, &st, why);
+	r = read_file(t->backup, &t->before, &st, error);
 	t->has_backup = r == 0;
 	t->was_made = r == 0 && text_equal(buf_text(&t->before), made);
 	if (t->was_made)
 		buf_clear(&t->before);
 	if (r > 0)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot use the backup %s",
+		return refuse(error, REFUSE_FORBIDDEN, "cannot use the backup %s",
 			      text_base_name(text_of(t->backup)).data);
 	return r == -ENOENT ? 0 : r;
 }
 
-int target_open(struct target *t, const char *path, const char *base, struct why *why)
+int target_open(struct target *t, const char *path, const char *base, struct error *error)
 {
 	char real_base[PATH_MAX];
 	int r;
@@ -153,17 +154,18 @@ int target_open(struct target *t, const char *path, const char *base, struct why
 	buf_init(&t->text, EDIT_FILE_MAX);
 	buf_init(&t->before, EDIT_FILE_MAX);
 	snprintf(t->path, sizeof(t->path), "%s", path);
-	r = check_base(base, real_base, why);
+	r = check_base(base, real_base, error);
 	if (r == 0)
-		r = resolve(t, why);
+		r = resolve(t, error);
 	if (r != 0)
 		return r;
 	if (!is_within(t->real, real_base))
-		return refuse(why, REFUSE_FORBIDDEN, "symbolic link to a path outside %s", base);
+		return refuse(error, REFUSE_FORBIDDEN, "symbolic link to a path outside %s", base);
 	if (strlen(t->real) + sizeof(".koine-backup") > sizeof(t->backup))
-		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
+		return refuse(error, REFUSE_PARAMS, "the path is longer than %d bytes",
+			      PATH_MAX - 1);
 	stpcpy(stpcpy(t->backup, t->real), ".koine-backup");
-	return read_both(t, why);
+	return read_both(t, error);
 }
 
 void target_close(struct target *t)
@@ -174,7 +176,7 @@ void target_close(struct target *t)
 
 /* ---- writing ---- */
 
-static int make_folders(const struct target *t, struct why *why)
+static int make_folders(const struct target *t, struct error *error)
 {
 	char path[PATH_MAX];
 	int r;
@@ -184,7 +186,7 @@ static int make_folders(const struct target *t, struct why *why)
 	if (r == 0)
 		return 0;
 	errno = -r;
-	return refuse_errno("cannot create the parent folder", why);
+	return refuse_errno("cannot create the parent folder", error);
 }
 
 static mode_t mode_of(const struct target *t)
@@ -219,24 +221,25 @@ static void sync_folder(const char *path)
 	close(fd);
 }
 
-static int check_unchanged(const struct target *t, struct why *why)
+static int check_unchanged(const struct target *t, struct error *error)
 {
 	CLEANUP(buf_donep) struct buf now;
 	struct stat st;
 	int r;
 
 	buf_init(&now, EDIT_FILE_MAX);
-	r = read_file(t->real, &now, &st, why);
+	r = read_file(t->real, &now, &st, error);
 	if (r > 0)
 		return r;
 	if ((r == 0) != t->exists ||
 	    (t->exists && (st.st_ino != t->was.st_ino || st.st_dev != t->was.st_dev ||
 			   !text_equal(buf_text(&now), buf_text(&t->text)))))
-		return refuse(why, REFUSE_CONFLICT, "another program changed the file; try again");
+		return refuse(error, REFUSE_CONFLICT,
+			      "another program changed the file; try again");
 	return 0;
 }
 
-static int replace(const struct target *t, const char *path, struct text text, struct why *why)
+static int replace(const struct target *t, const char *path, struct text text, struct error *error)
 {
 	char temp[PATH_MAX];
 	int n = snprintf(temp, sizeof(temp), "%s.XXXXXX", path);
@@ -244,16 +247,17 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	int r;
 
 	if (n < 0 || (size_t)n >= sizeof(temp))
-		return refuse(why, REFUSE_PARAMS, "the path is longer than %d bytes", PATH_MAX - 1);
+		return refuse(error, REFUSE_PARAMS, "the path is longer than %d bytes",
+			      PATH_MAX - 1);
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
-		return refuse_errno("cannot write to the parent folder", why);
+		return refuse_errno("cannot write to the parent folder", error);
 	r = fill(fd, t, text);
 	close(fd);
 	errno = -r;
-	r = r == 0 ? check_unchanged(t, why) : refuse_errno("cannot be written", why);
+	r = r == 0 ? check_unchanged(t, error) : refuse_errno("cannot be written", error);
 	if (r == 0 && rename(temp, path) != 0)
-		r = refuse_errno("cannot be replaced", why);
+		r = refuse_errno("cannot be replaced", error);
 	if (r != 0)
 		unlink(temp);
 	else
@@ -261,14 +265,14 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	return r;
 }
 
-int target_write(const struct target *t, struct text text, struct why *why)
+int target_write(const struct target *t, struct text text, struct error *error)
 {
-	int r = t->exists ? 0 : make_folders(t, why);
+	int r = t->exists ? 0 : make_folders(t, error);
 
-	return r != 0 ? r : replace(t, t->real, text, why);
+	return r != 0 ? r : replace(t, t->real, text, error);
 }
 
-int target_keep_backup(const struct target *t, struct why *why)
+int target_keep_backup(const struct target *t, struct error *error)
 {
 	char path[PATH_MAX + 8];
 	int r = 0;
@@ -282,31 +286,31 @@ int target_keep_backup(const struct target *t, struct why *why)
 			break;
 	}
 	errno = -r;
-	return refuse_errno("cannot keep the older backup", why);
+	return refuse_errno("cannot keep the older backup", error);
 }
 
-int target_back_up(const struct target *t, struct why *why)
+int target_back_up(const struct target *t, struct error *error)
 {
-	int r = make_folders(t, why);
+	int r = make_folders(t, error);
 
 	if (r == 0 && t->has_backup && !t->was_made)
-		r = target_keep_backup(t, why);
-	return r != 0 ? r : replace(t, t->backup, t->exists ? buf_text(&t->text) : made, why);
+		r = target_keep_backup(t, error);
+	return r != 0 ? r : replace(t, t->backup, t->exists ? buf_text(&t->text) : made, error);
 }
 
-int target_remove(const struct target *t, struct why *why)
+int target_remove(const struct target *t, struct error *error)
 {
-	int r = check_unchanged(t, why);
+	int r = check_unchanged(t, error);
 
 	if (r == 0 && unlink(t->real) != 0)
-		r = refuse_errno("cannot be removed", why);
+		r = refuse_errno("cannot be removed", error);
 	return r;
 }
 
-int target_complain(const struct target *t, int r, const struct why *why)
+int target_complain(const struct target *t, int r, const struct error *error)
 {
 	if (r < 0)
 		return out_of_memory();
-	complain("%s: %s. The file is unchanged", t->path, why->text);
+	complain("%s: %s. The file is unchanged", t->path, error->text);
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct target {
 	char path[PATH_MAX];   /* as people know it */
@@ -27,17 +27,17 @@ struct target {
 };
 
 /* `base` is a folder. Call target_close in any case. */
-int target_open(struct target *t, const char *path, const char *base, struct why *why);
+int target_open(struct target *t, const char *path, const char *base, struct error *error);
 void target_close(struct target *t);
 
 /* Replaces it, with mode and owner as they were, unless it is secret; makes its folder if there is none. */
-int target_write(const struct target *t, struct text text, struct why *why);
+int target_write(const struct target *t, struct text text, struct error *error);
 /* Copies what was read into the backup, or writes that there was no file. An older backup is kept under
  * another name. */
-int target_back_up(const struct target *t, struct why *why);
+int target_back_up(const struct target *t, struct error *error);
 /* Renames the backup to FILE.koine-backup.1, or the first number that is free. */
-int target_keep_backup(const struct target *t, struct why *why);
-int target_remove(const struct target *t, struct why *why);
+int target_keep_backup(const struct target *t, struct error *error);
+int target_remove(const struct target *t, struct error *error);
 
 /* Says why it stays as it is. An exit code. */
-int target_complain(const struct target *t, int r, const struct why *why);
+int target_complain(const struct target *t, int r, const struct error *error);

@@ -21,9 +21,9 @@ struct table {
 };
 
 static int refuse_place(const struct toml_item *item, const struct table *t, const char *words,
-			struct why *why)
+			struct error *error)
 {
-	return edit_refuse(item->line, t->path.keys, t->path.n, words, why);
+	return edit_refuse(item->line, t->path.keys, t->path.n, words, error);
 }
 
 /* ---- finding it ---- */
@@ -36,7 +36,7 @@ static bool is_key_of(const struct toml_item *item, const struct table *t, struc
 }
 
 /* What makes the place something else than a table that we may write. */
-static int check_item(const struct toml_item *item, const struct table *t, struct why *why)
+static int check_item(const struct toml_item *item, const struct table *t, struct error *error)
 {
 	bool is_below = toml_path_begins(&item->path, &t->path);
 	bool is_above = toml_path_begins(&t->path, &item->path);
@@ -44,26 +44,27 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 	switch (item->kind) {
 	case TOML_KEY:
 		if (is_above)
-			return refuse_place(item, t,
-					    "has a different value, or is in an inline table", why);
+			return refuse_place(
+				item, t, "has a different value, or is in an inline table", error);
 		if (is_below && item->header < t->path.n)
 			return refuse_place(item, t, "has dotted keys, which koine cannot edit",
-					    why);
+					    error);
 		return 0;
 	case TOML_TABLE_ARRAY:
 		return is_above ? refuse_place(item, t,
 					       "is in an array of tables, which koine cannot edit",
-					       why)
+					       error)
 				: 0;
 	case TOML_TABLE:
 		if (t->header && toml_path_equal(&item->path, &t->path))
-			return refuse_place(item, t, "is a duplicate", why);
+			return refuse_place(item, t, "is a duplicate", error);
 		return 0;
 	}
 	return 0;
 }
 
-static int find(const struct toml_file *f, const struct edit *e, struct table *t, struct why *why)
+static int find(const struct toml_file *f, const struct edit *e, struct table *t,
+		struct error *error)
 {
 	int r;
 
@@ -72,7 +73,7 @@ static int find(const struct toml_file *f, const struct edit *e, struct table *t
 	for (size_t n = 0; n < f->n_items; n++) {
 		const struct toml_item *i = &f->items[n];
 
-		r = check_item(i, t, why);
+		r = check_item(i, t, error);
 		if (r != 0)
 			return r;
 		if (i->kind == TOML_TABLE && toml_path_equal(&i->path, &t->path))
@@ -83,7 +84,7 @@ static int find(const struct toml_file *f, const struct edit *e, struct table *t
 		if (!is_key_of(i, t, TEXT("command")))
 			continue;
 		if (t->command)
-			return refuse_place(i, t, "has two command keys", why);
+			return refuse_place(i, t, "has two command keys", error);
 		t->command = i;
 	}
 	return 0;
@@ -151,7 +152,7 @@ static int append_table(const struct toml_file *f, const struct table *t,
 }
 
 static int find_key(const struct toml_file *f, const struct table *t, struct text key,
-		    const struct toml_item **ret_item, struct why *why)
+		    const struct toml_item **ret_item, struct error *error)
 {
 	*ret_item = NULL;
 	for (size_t n = 0; n < f->n_items; n++) {
@@ -160,7 +161,7 @@ static int find_key(const struct toml_file *f, const struct table *t, struct tex
 		if (!is_key_of(i, t, key))
 			continue;
 		if (*ret_item)
-			return refuse_place(i, t, "has a duplicate key", why);
+			return refuse_place(i, t, "has a duplicate key", error);
 		*ret_item = i;
 	}
 	return 0;
@@ -251,14 +252,14 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 
 /* Ours, but not as it should be: changes or adds the first key that differs. */
 static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
-		struct buf *out, struct why *why)
+		struct buf *out, struct error *error)
 {
 	const struct toml_item *item = NULL;
 	struct splice s;
 
 	for (EACH(part, koine_value_first(value))) {
 		CLEANUP(doc_freep) struct koine_doc *joined = NULL;
-		int r = find_key(f, t, text_of_key(part), &item, why)
+		int r = find_key(f, t, text_of_key(part), &item, error)
 				?: value_of(item, part, &joined, &s.added);
 
 		if (r != 0)
@@ -274,19 +275,19 @@ static int mend(const struct toml_file *f, const struct table *t, const struct k
 	return edit_copy(f->text, out);
 }
 
-static int toml_put(struct edit_step *c, struct text file, struct buf *out, struct why *why)
+static int toml_put(struct edit_step *c, struct text file, struct buf *out, struct error *error)
 {
 	CLEANUP(toml_file_close) struct toml_file f;
 	struct table t = {.header = NULL};
-	int r = toml_file_open(&f, file, why) ?: find(&f, c->e, &t, why);
+	int r = toml_file_open(&f, file, error) ?: find(&f, c->e, &t, error);
 
 	if (r != 0)
 		return r;
 	if (!t.header)
 		return append_table(&f, &t, c->value, out);
 	if (!c->e->ours && !is_ours(&t))
-		return refuse_place(t.header, &t, "already has a different value", why);
-	return mend(&f, &t, c->value, out, why);
+		return refuse_place(t.header, &t, "already has a different value", error);
+	return mend(&f, &t, c->value, out, error);
 }
 
 /* ---- taking out ---- */
@@ -366,13 +367,13 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 }
 
 static int take_from(const struct toml_file *f, const struct edit_step *c, struct buf *out,
-		     struct why *why)
+		     struct error *error)
 {
 	struct table t = {.header = NULL};
 	struct table then = {.header = NULL};
 	CLEANUP(buf_donep) struct buf was;
 	CLEANUP(toml_file_close) struct toml_file old = {.n_items = 0};
-	int r = find(f, c->e, &t, why);
+	int r = find(f, c->e, &t, error);
 
 	buf_init(&was, EDIT_FILE_MAX);
 	if (r != 0)
@@ -385,11 +386,11 @@ static int take_from(const struct toml_file *f, const struct edit_step *c, struc
 	return r ?: cut(f, &t, c->before, buf_text(&was), out);
 }
 
-static int toml_take(struct edit_step *c, struct text file, struct buf *out, struct why *why)
+static int toml_take(struct edit_step *c, struct text file, struct buf *out, struct error *error)
 {
 	CLEANUP(toml_file_close) struct toml_file f;
 
-	return toml_file_open(&f, file, why) ?: take_from(&f, c, out, why);
+	return toml_file_open(&f, file, error) ?: take_from(&f, c, out, error);
 }
 
 const struct editor toml_editor = {.put = toml_put, .take = toml_take};

@@ -15,13 +15,13 @@ struct scan {
 	struct toml_path header;
 	unsigned line; /* of the byte `counted` */
 	size_t counted;
-	struct why *why;
+	struct error *error;
 };
 
 static int broken(const struct scan *s, const char *what)
 {
-	return refuse(s->why, REFUSE_PARSE, "line %u: invalid TOML: %s", edit_line(s->text, s->at),
-		      what);
+	return refuse(s->error, REFUSE_PARSE, "line %u: invalid TOML: %s",
+		      edit_line(s->text, s->at), what);
 }
 
 static bool at_end(const struct scan *s)
@@ -135,7 +135,7 @@ static int read_key(struct scan *s, struct text *ret_key)
 			(struct text) {.data = s->text.data + start + 1, .len = s->at - start - 2};
 		if (s->text.data[start] == '"' && ret_key->len > 0 &&
 		    memchr(ret_key->data, '\\', ret_key->len))
-			return refuse(s->why, REFUSE_CONFLICT,
+			return refuse(s->error, REFUSE_CONFLICT,
 				      "line %u: backslashes in keys are not supported",
 				      edit_line(s->text, s->at));
 		return 0;
@@ -354,18 +354,18 @@ static int read_line(struct scan *s)
 	return add_item(s, &item);
 }
 
-int toml_file_open(struct toml_file *f, struct text text, struct why *why)
+int toml_file_open(struct toml_file *f, struct text text, struct error *error)
 {
-	struct scan s = {.text = text, .file = f, .line = 1, .why = why};
+	struct scan s = {.text = text, .file = f, .line = 1, .error = error};
 	int r = 0;
 
 	*f = (struct toml_file) {.text = text};
 	if (text.len > EDIT_FILE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
 			      EDIT_FILE_MAX);
 	if (text.len > 0 &&
 	    (memchr(text.data, '\0', text.len) || !utf8_is_valid(text.data, text.len)))
-		return refuse(why, REFUSE_PARSE, "invalid TOML: the file is not UTF-8");
+		return refuse(error, REFUSE_PARSE, "invalid TOML: the file is not UTF-8");
 	if (next_is(&s, "\xef\xbb\xbf"))
 		s.at = 3;
 	while (r == 0 && !at_end(&s))

@@ -39,7 +39,7 @@ struct toml_file {
 };
 
 /* The text must outlive it. */
-int toml_file_open(struct toml_file *f, struct text text, struct why *why);
+int toml_file_open(struct toml_file *f, struct text text, struct error *error);
 void toml_file_close(struct toml_file *f);
 
 /* Whether one is at or below the other. */

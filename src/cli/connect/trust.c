@@ -56,7 +56,7 @@ static void add_event(struct buf *out, struct text event)
 }
 
 static int add_trust(struct trusts *t, struct text event, unsigned group, unsigned at,
-		     struct why *why)
+		     struct error *error)
 {
 	CLEANUP(buf_donep) struct buf place;
 
@@ -64,7 +64,7 @@ static int add_trust(struct trusts *t, struct text event, unsigned group, unsign
 	add_event(&place, event);
 	buf_printf(&place, ":%u:%u", group, at);
 	if (t->n == TRUSTS_MAX || place.err == -EMSGSIZE)
-		return refuse(why, REFUSE_LIMIT, "more than %d koine hooks", TRUSTS_MAX);
+		return refuse(error, REFUSE_LIMIT, "more than %d koine hooks", TRUSTS_MAX);
 	if (place.err != 0)
 		return place.err;
 	snprintf(t->items[t->n].place, sizeof(t->items[0].place), "%.*s",
@@ -74,7 +74,7 @@ static int add_trust(struct trusts *t, struct text event, unsigned group, unsign
 }
 
 static int find_in(const struct koine_value *groups, struct text event, struct trusts *t,
-		   struct why *why)
+		   struct error *error)
 {
 	const struct koine_value *group = koine_value_first(groups);
 	int r = 0;
@@ -84,7 +84,7 @@ static int find_in(const struct koine_value *groups, struct text event, struct t
 
 		for (unsigned i = 0; hook && r == 0; hook = koine_value_next(hook), i++) {
 			if (ours_is_command(member_string(hook, "command")))
-				r = add_trust(t, event, g, i, why);
+				r = add_trust(t, event, g, i, error);
 		}
 	}
 	return r;
@@ -93,10 +93,10 @@ static int find_in(const struct koine_value *groups, struct text event, struct t
 /* Those in a file of hooks, in the order of the edits that make them. Refuses a file that is not
  * understood, or that has too many. */
 static int trust_find(struct text hooks, const struct edit *edits, unsigned n, struct trusts *t,
-		      struct why *why)
+		      struct error *error)
 {
 	CLEANUP(json_file_close) struct json_file f;
-	int r = json_file_open(&f, hooks, false, why);
+	int r = json_file_open(&f, hooks, false, error);
 
 	t->n = 0;
 	for (unsigned i = 0; i < n && r == 0; i++) {
@@ -104,7 +104,7 @@ static int trust_find(struct text hooks, const struct edit *edits, unsigned n, s
 		const struct koine_value *groups =
 			koine_value_get(koine_value_get(f.root, "hooks"), event.data);
 
-		r = find_in(groups, event, t, why);
+		r = find_in(groups, event, t, error);
 	}
 	return r;
 }

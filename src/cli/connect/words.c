@@ -36,50 +36,50 @@ static const struct koine_value *find_listener(const struct koine_value *status)
 }
 
 /* The file must be private, so only its owner gets this far. */
-static int read_token(const struct koine_value *listener, struct door *ret, struct why *why)
+static int read_token(const struct koine_value *listener, struct door *ret, struct error *error)
 {
 	char file[PATH_MAX];
 
 	member_copy(listener, "token_file", file, sizeof(file));
 	ret->token[0] = '\0';
-	return file[0] ? file_read_secret(file, "token", ret->token, sizeof(ret->token), why) : 0;
+	return file[0] ? file_read_secret(file, "token", ret->token, sizeof(ret->token), error) : 0;
 }
 
-static int read_door(const struct koine_value *status, struct door *ret, struct why *why)
+static int read_door(const struct koine_value *status, struct door *ret, struct error *error)
 {
 	const struct koine_value *l = find_listener(status);
 	struct text address = port_of(l);
 
 	if (!l)
 		return refuse(
-			why, REFUSE_UNAVAILABLE,
+			error, REFUSE_UNAVAILABLE,
 			"koined has no port for MCP: set [listen] mcp = on and restart koined");
 	ret->held = member_flag(l, "handed_over");
 	snprintf(ret->url, sizeof(ret->url), "http://%.*s/hook", (int)text_cut(address, 120).len,
 		 address.data);
-	return read_token(l, ret, why);
+	return read_token(l, ret, error);
 }
 
-static int ask(struct cli *cli, struct door *ret, struct why *why)
+static int ask(struct cli *cli, struct door *ret, struct error *error)
 {
 	CLEANUP(client_freep) struct koine_client *c = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	char error[TALK_ERROR] = "";
+	char reason[TALK_ERROR] = "";
 
-	if (talk_try(cli, &c, error) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "%.190s", error);
+	if (talk_try(cli, &c, reason) != 0)
+		return refuse(error, REFUSE_UNAVAILABLE, "%.190s", reason);
 	if (koine_client_call(c, "daemon.status", NULL, &a) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "koined does not report its addresses");
-	return read_door(koine_answer_result(a), ret, why);
+		return refuse(error, REFUSE_UNAVAILABLE, "koined does not report its addresses");
+	return read_door(koine_answer_result(a), ret, error);
 }
 
 int door_find(struct cli *cli, bool quiet, struct door *ret)
 {
-	struct why why = {0};
-	int r = ask(cli, ret, &why);
+	struct error error = {0};
+	int r = ask(cli, ret, &error);
 
 	if (r != 0 && !quiet)
-		complain("%s", r < 0 ? strerror(-r) : why.text);
+		complain("%s", r < 0 ? strerror(-r) : error.text);
 	return r != 0 ? EX_UNAVAILABLE : 0;
 }
 

@@ -148,7 +148,7 @@ static int wait_ready(const struct cli *cli, int out)
 	return -1;
 }
 
-static int say_why(const char *log, off_t from, int status)
+static int say_reason(const char *log, off_t from, int status)
 {
 	CLEANUP(buf_donep) struct buf text;
 	struct text all;
@@ -177,7 +177,7 @@ static int watch_start(const struct cli *cli, pid_t pid, int out, const char *lo
 				 (int)pid, log);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	return say_why(log, from, status);
+	return say_reason(log, from, status);
 }
 
 static int find_log(char log[PATH_MAX])

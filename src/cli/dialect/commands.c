@@ -352,13 +352,13 @@ static int check_free(struct text now, const char *name, const char *value)
 static int put(struct change *c, const char *name, const char *value)
 {
 	CLEANUP(buf_donep) struct buf out;
-	struct why why;
+	struct error error;
 	int r;
 
 	buf_init(&out, EDIT_FILE_MAX);
-	r = ini_put(buf_text(&c->now), key_of(name), value, &out, &why);
+	r = ini_put(buf_text(&c->now), key_of(name), value, &out, &error);
 	if (r != 0)
-		return target_complain(&c->target, r, &why);
+		return target_complain(&c->target, r, &error);
 	if (!text_is(ini_get(buf_text(&out), key_of(name)), value))
 		return fail_with(EX_DATAERR, "cannot write the setting %s = %s", name, value);
 	take_over(c, &out);
@@ -389,7 +389,7 @@ static int disable_one(struct change *c, const char *name)
 {
 	const struct koine_value *d = need_dialect(&c->places, name);
 	CLEANUP(buf_donep) struct buf out;
-	struct why why;
+	struct error error;
 	bool undone;
 	int r;
 
@@ -399,9 +399,9 @@ static int disable_one(struct change *c, const char *name)
 	if (!member_string(d, "original").data)
 		return fail_with(EX_USAGE, "cannot disable %s: koine requires it to control koined",
 				 name);
-	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &why);
+	r = ini_take(buf_text(&c->now), key_of(name), &out, &undone, &error);
 	if (r != 0)
-		return target_complain(&c->target, r, &why);
+		return target_complain(&c->target, r, &error);
 	if (undone && !text_is(ini_get(buf_text(&c->now), key_of(name)), "off"))
 		take_over(c, &out);
 	else if (places_listens(&c->places, d))
@@ -435,14 +435,14 @@ static void find_base(const char *path, char base[PATH_MAX])
 static int open_file(struct change *c)
 {
 	char path[PATH_MAX], base[PATH_MAX];
-	struct why why;
+	struct error error;
 	int r;
 
 	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(places_config(&c->places)));
 	find_base(path, base);
-	r = target_open(&c->target, path, base, &why);
+	r = target_open(&c->target, path, base, &error);
 	if (r != 0)
-		return target_complain(&c->target, r, &why);
+		return target_complain(&c->target, r, &error);
 	buf_add(&c->now, c->target.text.data, c->target.text.len);
 	return c->now.err != 0 ? out_of_memory() : 0;
 }
@@ -457,15 +457,15 @@ static bool backs_up(const struct change *c)
 static int write_file(const struct change *c)
 {
 	struct text now = buf_text(&c->now);
-	struct why why;
+	struct error error;
 	int r = 0;
 
 	if (backs_up(c))
-		r = target_back_up(&c->target, &why);
+		r = target_back_up(&c->target, &error);
 	if (r == 0)
-		r = now.len == 0 ? target_remove(&c->target, &why)
-				 : target_write(&c->target, now, &why);
-	return r == 0 ? 0 : target_complain(&c->target, r, &why);
+		r = now.len == 0 ? target_remove(&c->target, &error)
+				 : target_write(&c->target, now, &error);
+	return r == 0 ? 0 : target_complain(&c->target, r, &error);
 }
 
 static void say_written(const struct change *c)

@@ -94,23 +94,23 @@ static struct text former(const struct ini_line *line)
 
 /* ---- changing them ---- */
 
-static int check_text(struct text file, struct why *why)
+static int check_text(struct text file, struct error *error)
 {
 	const char *nul = file.len > 0 ? memchr(file.data, '\0', file.len) : NULL;
 
 	if (!nul)
 		return 0;
-	return refuse(why, REFUSE_PARSE, "line %u has a NUL character",
+	return refuse(error, REFUSE_PARSE, "line %u has a NUL character",
 		      edit_line(file, (size_t)(nul - file.data)));
 }
 
-static int check_length(const struct found *f, size_t more, struct why *why)
+static int check_length(const struct found *f, size_t more, struct error *error)
 {
 	size_t len = text_trim(f->line.whole, TEXT_SPACE).len + more;
 
 	if (len <= INI_LINE_MAX)
 		return 0;
-	return refuse(why, REFUSE_TOO_LARGE, "line %u would have more than %d bytes",
+	return refuse(error, REFUSE_TOO_LARGE, "line %u would have more than %d bytes",
 		      f->line.number, INI_LINE_MAX);
 }
 
@@ -122,14 +122,14 @@ static int splice(struct text file, size_t at, size_t removed, struct text text,
 }
 
 static int change_value(struct text file, const struct found *f, const char *value, struct buf *out,
-			struct why *why)
+			struct error *error)
 {
 	struct text before = f->line.value;
 	size_t at = (size_t)(before.data - file.data);
 	bool ours = is_marked(&f->line) || former(&f->line).data;
 	char text[INI_LINE_MAX + 1];
 	size_t more = ours ? strlen(value) : strlen(value) + was.len + before.len;
-	int r = check_length(f, more, why);
+	int r = check_length(f, more, error);
 
 	if (r != 0)
 		return r;
@@ -196,10 +196,10 @@ static int add_section(struct text file, struct ini_key key, const char *value, 
 }
 
 int ini_put(struct text file, struct ini_key key, const char *value, struct buf *out,
-	    struct why *why)
+	    struct error *error)
 {
 	struct found f;
-	int r = check_text(file, why);
+	int r = check_text(file, error);
 
 	if (r != 0)
 		return r;
@@ -207,9 +207,9 @@ int ini_put(struct text file, struct ini_key key, const char *value, struct buf 
 	if (f.has_line && text_is(f.line.value, value))
 		return splice(file, 0, 0, TEXT(""), out);
 	if (f.has_line)
-		return change_value(file, &f, value, out, why);
+		return change_value(file, &f, value, out, error);
 	if (strlen(key.key) + strlen(" = ") + strlen(value) + added.len > INI_LINE_MAX)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "the line for %s would have more than %d bytes", key.key,
 			      INI_LINE_MAX);
 	if (f.has_section)
@@ -254,12 +254,12 @@ static int remove_line(struct text file, const struct found *f, struct buf *out)
 }
 
 int ini_take(struct text file, struct ini_key key, struct buf *out, bool *ret_undone,
-	     struct why *why)
+	     struct error *error)
 {
 	struct found f;
 	struct text before;
 	size_t at;
-	int r = check_text(file, why);
+	int r = check_text(file, error);
 
 	if (r != 0)
 		return r;

@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "wire/ini.h"
 
 struct ini_key {
@@ -25,11 +25,11 @@ struct ini_key {
 
 /* The last line with the key counts, and gets the value. */
 int ini_put(struct text file, struct ini_key key, const char *value, struct buf *out,
-	    struct why *why);
+	    struct error *error);
 
 /* Undoes ini_put. What it did not do stays: *ret_undone says so. */
 int ini_take(struct text file, struct ini_key key, struct buf *out, bool *ret_undone,
-	     struct why *why);
+	     struct error *error);
 
 /* Whether there is anything that is not from ini_put alone. */
 bool ini_has_others(struct text file);

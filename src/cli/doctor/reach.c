@@ -256,9 +256,9 @@ static void find_trust(struct exam *e, const struct agent *agent)
 /* What is no JSON or TOML, its agent cannot read either. What koine merely does not edit may work. */
 static void find_unreadable(struct exam *e, const struct plan *p)
 {
-	bool broken = p->why.code == REFUSE_PARSE;
+	bool broken = p->error.code == REFUSE_PARSE;
 
-	exam_find(e, broken ? MARK_BAD : MARK_WARN, "%s: %s", p->agent->title, p->why.text);
+	exam_find(e, broken ? MARK_BAD : MARK_WARN, "%s: %s", p->agent->title, p->error.text);
 	if (broken)
 		exam_advise(e, "Fix that file by hand; koine does not change a file that it cannot "
 			       "parse.");

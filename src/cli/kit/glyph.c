@@ -106,7 +106,7 @@ void glyph_read_exact(struct glyph *g, const char *at, const char *end)
 		show_as(g, " ", 1, 1);
 	else if (whole && g->c == '\n')
 		show_as(g, line_end, sizeof(line_end) - 1, 1);
-	else if (!whole || char_is_unseen(g->c))
+	else if (!whole || char_is_invisible(g->c))
 		escape(g, !whole);
 	else
 		show_as(g, at, g->used, most_width_of(g->c));

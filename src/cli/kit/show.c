@@ -27,13 +27,14 @@ static bool is_named(const struct show_row *rows, const char *member)
 	return false;
 }
 
-/* As the portrait says what kind of member it is. */
+/* As the schema says what kind of member it is. */
 static void show_by_kind(const struct show *s, const struct show_row *row)
 {
 	uint8_t kind = MEMBER_TEXT;
 
-	if (s->form->portrait) {
-		portrait_each (m, s->form->portrait) {
+	if (s->form->schema) {
+		schema_each(m, s->form->schema)
+		{
 			if (m->name && strcmp(m->name, row->member) == 0)
 				kind = m->kind;
 		}
@@ -62,7 +63,8 @@ static void show_member(const struct show *s, const struct member *m)
 
 static void show_others(const struct show *s)
 {
-	portrait_each (m, s->form->portrait) {
+	schema_each(m, s->form->schema)
+	{
 		if (m->name && !is_named(s->form->rows, m->name))
 			show_member(s, m);
 	}
@@ -72,7 +74,7 @@ void show_print(const struct cli *cli, const struct show_form *form,
 		const struct koine_value *thing)
 {
 	const struct show s = {.cli = cli, .form = form, .thing = thing};
-	bool others = form->portrait != NULL;
+	bool others = form->schema != NULL;
 
 	for (const struct show_row *row = form->rows; row->label; row++) {
 		/* Long texts come after everything else. */

@@ -1,11 +1,11 @@
 /*
  * One thing in full: a line for each member that it has, from a description of them, and long
- * texts below. Members of its portrait that the description does not name are shown by their
+ * texts below. Members of its schema that the description does not name are shown by their
  * own names.
  */
 #pragma once
 
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "cli/kit/print.h"
 
 struct show;
@@ -20,9 +20,9 @@ struct show_row {
 
 /* How a kind of thing is shown. */
 struct show_form {
-	const struct show_row *rows;     /* the last row has no label */
-	const struct portrait *portrait; /* or NULL */
-	int width;                       /* of the labels */
+	const struct show_row *rows; /* the last row has no label */
+	const struct schema *schema; /* or NULL */
+	int width;                   /* of the labels */
 	bool bold; /* on a terminal labels are bold, and two spaces follow them, not one */
 };
 

@@ -144,12 +144,12 @@ static int dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_clie
 {
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	char token[TOKEN_MAX];
-	char why[256] = "";
+	char reason[256] = "";
 	int r;
 
 	opts.server_uid = cli->options.server_uid;
-	opts.error = why;
-	opts.error_size = sizeof(why);
+	opts.error = reason;
+	opts.error_size = sizeof(reason);
 	opts.framing = cli->options.framing;
 	opts.timeout_ms = cli->options.timeout_ms;
 	opts.retries = cli->options.retries > 0 ? (uint32_t)cli->options.retries : 0;
@@ -169,7 +169,7 @@ static int dial(struct cli *cli, bytes_cb on_bytes, void *arg, struct koine_clie
 	if (r == KOINE_FORBIDDEN)
 		return fail(error, EX_NOPERM,
 			    "%s (to trust that user, use --server-uid UID or set KOINE_SERVER_UID)",
-			    why);
+			    reason);
 	return r == 0 ? 0 : dial_failed(cli, r, error);
 }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """
 Makes width_table.h: which characters take no column of a terminal, which two, and which two on some
-terminals; and with the word "unseen" base/unseen_table.h: which of them nobody sees.
+terminals; and with the word "invisible" base/invisible_table.h: which of them are invisible.
 """
 import sys
 import unicodedata
@@ -31,7 +31,7 @@ DRAWN = (0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x70F, 0x890, 0x891, 0
 BRAILLE_BLANK = 0x2800
 
 
-def unseen(c):
+def invisible(c):
     """Whether nobody sees it, or knows what a terminal makes of it: spaces that are none, too."""
     category = unicodedata.category(chr(c))
     if category == "Cf":
@@ -42,7 +42,7 @@ def unseen(c):
 
 def maybe_wide(c):
     """Whether some terminals give it two columns, and others one."""
-    if unseen(c) or width(c) != 1:
+    if invisible(c) or width(c) != 1:
         return False
     return c >= 0x1F000 or unicodedata.east_asian_width(chr(c)) == "A"
 
@@ -74,8 +74,8 @@ def header(words, include, *tables):
         words, unicodedata.unidata_version, include, "\n\n".join(tables))
 
 
-if sys.argv[1:] == ["unseen"]:
-    print(header("cli/kit/width_table.py unseen", "base/utf8.h", table("not_seen", ranges(True, unseen))))
+if sys.argv[1:] == ["invisible"]:
+    print(header("cli/kit/width_table.py invisible", "base/utf8.h", table("invisible", ranges(True, invisible))))
 else:
     print(header("width_table.py", "base/utf8.h", table("no_column", ranges(0)),
                  table("two_columns", ranges(2)), table("maybe_two", ranges(True, maybe_wide))))

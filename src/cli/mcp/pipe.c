@@ -98,7 +98,7 @@ static int say(const char *data, size_t len)
 	return 0;
 }
 
-static int refuse_call(struct text id, const char *why)
+static int refuse_call(struct text id, const char *reason)
 {
 	CLEANUP(buf_donep) struct buf line = {0};
 
@@ -108,17 +108,17 @@ static int refuse_call(struct text id, const char *why)
 	if (id.len > CALL_ID_MAX)
 		id = TEXT("null");
 	buf_add(&line, id.data, id.len);
-	buf_printf(&line, ",\"error\":{\"code\":-32603,\"message\":\"%s\"}}\n", why);
+	buf_printf(&line, ",\"error\":{\"code\":-32603,\"message\":\"%s\"}}\n", reason);
 	return line.err ? EX_SOFTWARE : say(line.data, line.len);
 }
 
-static int refuse_all(struct pipe *p, const char *why)
+static int refuse_all(struct pipe *p, const char *reason)
 {
 	struct text rest = buf_bytes(&p->calls.ids), id;
 	int r = 0;
 
 	while (r == 0 && text_next(&rest, '\n', &id))
-		r = refuse_call(id, why);
+		r = refuse_call(id, reason);
 	calls_clear(&p->calls);
 	buf_trim(&p->held, KEEP_BYTES);
 	buf_clear(&p->id);
@@ -290,12 +290,12 @@ static int note_asked(struct pipe *p, const struct message *m, bool *ret_refused
 
 static int refuse_long(struct text id)
 {
-	char why[80];
+	char reason[80];
 
-	snprintf(why, sizeof(why), "the message is longer than the limit of %d MiB",
+	snprintf(reason, sizeof(reason), "the message is longer than the limit of %d MiB",
 		 MESSAGE_MAX >> 20);
-	complain("%s", why);
-	return id.data ? refuse_call(id, why) : 0;
+	complain("%s", reason);
+	return id.data ? refuse_call(id, reason) : 0;
 }
 
 /* Only an old version of the protocol has batches. koined would refuse one without an id, and its

@@ -154,7 +154,7 @@ static const struct show_row rows[] = {
 	{NULL},
 };
 
-const struct show_form session_form = {.rows = rows, .portrait = &session_portrait, .width = 14};
+const struct show_form session_form = {.rows = rows, .schema = &session_schema, .width = 14};
 
 /* ---- which session continues which ---- */
 
@@ -540,7 +540,7 @@ void session_print_resolved(const struct cli *cli, const struct koine_value *dat
 {
 	static const char *const reasons[] = {"comment", "reason", "response", "response_text"};
 	struct text by = member_text(data, "decided_by");
-	struct text why = {0};
+	struct text reason = {0};
 
 	if (cli->options.json)
 		return;
@@ -550,10 +550,10 @@ void session_print_resolved(const struct cli *cli, const struct koine_value *dat
 	PRINT(stdout, TEXT(" was "), member_text(data, "decision"),
 	      by.len > 0 ? TEXT(" by ") : TEXT(""));
 	(void)print_fitting(stdout, by, room(cli) / 2);
-	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]) && why.len == 0; i++)
-		why = member_text(data, reasons[i]);
-	fputs(why.len > 0 ? ": " : "", stdout);
-	(void)print_fitting(stdout, why, room(cli));
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]) && reason.len == 0; i++)
+		reason = member_text(data, reasons[i]);
+	fputs(reason.len > 0 ? ": " : "", stdout);
+	(void)print_fitting(stdout, reason, room(cli));
 	print_plain(cli);
 	fputc('\n', stdout);
 }

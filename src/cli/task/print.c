@@ -17,9 +17,9 @@ struct text task_state(const struct koine_value *task)
 {
 	static const char *const kept_back[] = {"held", "stashed", "paused", NULL};
 
-	for (const char *const *why = kept_back; *why; why++) {
-		if (member_flag(task, *why))
-			return text_of(*why);
+	for (const char *const *reason = kept_back; *reason; reason++) {
+		if (member_flag(task, *reason))
+			return text_of(*reason);
 	}
 	return member_text(task, "state");
 }
@@ -278,7 +278,7 @@ static const struct show_row rows[] = {
 	{NULL},
 };
 
-const struct show_form task_form = {.rows = rows, .portrait = &task_portrait, .width = 13};
+const struct show_form task_form = {.rows = rows, .schema = &task_schema, .width = 13};
 
 /* ---- what one printed ---- */
 

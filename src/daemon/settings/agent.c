@@ -95,12 +95,12 @@ const char *agent_kind_word(enum agent_kind kind)
 	return kind_words[kind];
 }
 
-static int check_name(const char *name, struct why *why)
+static int check_name(const char *name, struct error *error)
 {
 	if (strcmp(name, "none") == 0)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "[agent none]: 'none' is reserved and means no agent");
-	return section_check_name(&agent_section, name, why);
+	return section_check_name(&agent_section, name, error);
 }
 
 void agent_settings_names(const struct agent_settings *a, char *out, size_t size)
@@ -133,44 +133,45 @@ static void init(void *section, const char *name, const char *where)
 
 /* ---- checks when all was read ---- */
 
-static int check_keys(const struct agent_setting *s, struct why *why)
+static int check_keys(const struct agent_setting *s, struct error *error)
 {
-	int r = section_check_kinds(&agent_section, s, why);
+	int r = section_check_kinds(&agent_section, s, error);
 
 	if (r != 0)
 		return r;
 	if (!!s->key_env[0] + !!s->key_file[0] + !!s->key_command[0] > 1)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "[agent %s]: set only one of key_env, key_file and key_command",
 			      s->name);
 	return 0;
 }
 
-static int check_needs(const struct agent_setting *s, enum agent_kind kind, struct why *why)
+static int check_needs(const struct agent_setting *s, enum agent_kind kind, struct error *error)
 {
 	if (kind == AGENT_OPENAI && !s->url[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind openai requires url", s->name);
+		return refuse(error, REFUSE_PARAMS, "[agent %s]: kind openai requires url",
+			      s->name);
 	if (kind == AGENT_ANTHROPIC && !s->model[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind anthropic requires model",
+		return refuse(error, REFUSE_PARAMS, "[agent %s]: kind anthropic requires model",
 			      s->name);
 	if (kind == AGENT_COMMAND && !s->command[0])
-		return refuse(why, REFUSE_PARAMS, "[agent %s]: kind command requires command",
+		return refuse(error, REFUSE_PARAMS, "[agent %s]: kind command requires command",
 			      s->name);
 	return 0;
 }
 
-static int check_agent(const void *section, struct why *why)
+static int check_agent(const void *section, struct error *error)
 {
 	const struct agent_setting *s = section;
 	enum agent_kind kind = s->kind;
 
 	if (kind == AGENT_UNSAID)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "[agent %s] requires kind: recall, openai, anthropic or command",
 			      s->name);
 	if (strcmp(s->name, "recall") == 0 && kind != AGENT_RECALL)
-		return refuse(why, REFUSE_PARAMS, "[agent recall]: kind must be recall");
-	return check_keys(s, why) ?: check_needs(s, kind, why);
+		return refuse(error, REFUSE_PARAMS, "[agent recall]: kind must be recall");
+	return check_keys(s, error) ?: check_needs(s, kind, error);
 }
 
 const struct section_kind agent_section = {

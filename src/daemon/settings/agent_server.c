@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "agent/server/server.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 
-_Static_assert((int)AGENT_SERVERS_MAX == (int)MIRRORS_MAX, "all of them are mirrored");
+_Static_assert((int)AGENT_SERVERS_MAX == (int)BRIDGES_MAX, "all of them are mirrored");
 
 static const char *const kind_words[] = {[AGENT_SERVER_OPENCODE] = "opencode", NULL};
 
@@ -32,13 +32,13 @@ static const struct setting rows[] = {
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 /* The name is part of the ids of the server's sessions, which have less space than a section's name. */
-static int check_name(const char *name, struct why *why)
+static int check_name(const char *name, struct error *error)
 {
-	if (strlen(name) > MIRROR_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS,
+	if (strlen(name) > BRIDGE_NAME_MAX)
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid agent-server name '%.45s': expected at most %d characters",
-			      name, MIRROR_NAME_MAX);
-	return section_check_name(&agent_server_section, name, why);
+			      name, BRIDGE_NAME_MAX);
+	return section_check_name(&agent_server_section, name, error);
 }
 
 static void init(void *section, const char *name, const char *where)
@@ -52,24 +52,24 @@ static void init(void *section, const char *name, const char *where)
 	};
 }
 
-static int check_one(const void *section, struct why *why)
+static int check_one(const void *section, struct error *error)
 {
 	const struct agent_server_setting *s = section;
-	struct why inner;
+	struct error inner;
 
 	if (s->kind == AGENT_SERVER_UNSAID)
-		return refuse(why, REFUSE_PARAMS, "[agent-server %s] requires kind: opencode",
+		return refuse(error, REFUSE_PARAMS, "[agent-server %s] requires kind: opencode",
 			      s->name);
 	if (!s->url[0])
-		return refuse(why, REFUSE_PARAMS, "[agent-server %s] requires url", s->name);
+		return refuse(error, REFUSE_PARAMS, "[agent-server %s] requires url", s->name);
 	if (agent_server_check_url(s->url, &inner) != 0)
-		return refuse(why, REFUSE_PARAMS, "[agent-server %s]: %s", s->name, inner.text);
+		return refuse(error, REFUSE_PARAMS, "[agent-server %s]: %s", s->name, inner.text);
 	if (s->password_env[0] && s->password_file[0])
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "[agent-server %s]: set only one of password_env and password_file",
 			      s->name);
 	if (strchr(s->username, ':'))
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "[agent-server %s]: username must not contain a colon", s->name);
 	return 0;
 }

@@ -50,52 +50,52 @@ static bool env_is_unknown(const struct settings *s, const char *entry)
 	return ours;
 }
 
-static int check_env_names(const struct settings *s, struct why *why)
+static int check_env_names(const struct settings *s, struct error *error)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
 		if (env_is_unknown(s, *entry))
-			return refuse(why, REFUSE_PARAMS, "environment: unknown setting %.*s",
+			return refuse(error, REFUSE_PARAMS, "environment: unknown setting %.*s",
 				      (int)strcspn(*entry, "="), *entry);
 	}
 	return 0;
 }
 
-static int read_env(struct settings *s, const char *section, const char *key, struct why *why)
+static int read_env(struct settings *s, const char *section, const char *key, struct error *error)
 {
 	const char *value = env_of(section, key);
-	struct why inner;
+	struct error inner;
 
 	if (!value || settings_set(s, section, key, value, &inner) == 0)
 		return 0;
-	return refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
+	return refuse(error, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 
-static int read_gone(struct settings *s, struct why *why)
+static int read_gone(struct settings *s, struct error *error)
 {
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < n_settings_gone; i++)
-		r = read_env(s, settings_gone[i].section, settings_gone[i].key, why);
+		r = read_env(s, settings_gone[i].section, settings_gone[i].key, error);
 	return r;
 }
 
 /* A secret may also come from a variable that its dialect's own programs read; ours wins. */
-static int read_row(struct settings *s, const struct setting *row, struct why *why)
+static int read_row(struct settings *s, const struct setting *row, struct error *error)
 {
 	const char *known = row->type == SET_SECRET && row->secret ? getenv(row->secret) : NULL;
-	int r = known ? settings_set(s, row->section, row->key, known, why) : 0;
+	int r = known ? settings_set(s, row->section, row->key, known, error) : 0;
 
-	return r != 0 ? r : read_env(s, row->section, row->key, why);
+	return r != 0 ? r : read_env(s, row->section, row->key, error);
 }
 
-static int read_rows(struct settings *s, struct why *why)
+static int read_rows(struct settings *s, struct error *error)
 {
 	const struct setting *row;
 	void *base;
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && (row = settings_row(s, i, &base)); i++)
-		r = read_row(s, row, why);
+		r = read_row(s, row, error);
 	return r;
 }
 
@@ -119,14 +119,14 @@ static bool asks_for_debug(void)
 	return on;
 }
 
-int settings_read_environment(struct settings *s, struct why *why)
+int settings_read_environment(struct settings *s, struct error *error)
 {
-	int r = read_gone(s, why) ?: check_env_names(s, why) ?: read_rows(s, why);
+	int r = read_gone(s, error) ?: check_env_names(s, error) ?: read_rows(s, error);
 
 	for (unsigned i = 0; r == 0 && i < N_SECTION_KINDS; i++)
-		r = section_read_environment(section_kinds[i], s, why);
+		r = section_read_environment(section_kinds[i], s, error);
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++)
-		r = read_env(s, "listen", dialects[i]->name, why);
+		r = read_env(s, "listen", dialects[i]->name, error);
 	if (asks_for_debug()) {
 		s->log_level = LOG_LEVEL_DEBUG;
 		s->log_messages = true;

@@ -55,34 +55,35 @@ void *section_find(const struct section_kind *kind, const struct settings *s, co
 	return NULL;
 }
 
-int section_check_name(const struct section_kind *kind, const char *name, struct why *why)
+int section_check_name(const struct section_kind *kind, const char *name, struct error *error)
 {
 	size_t n = strlen(name);
 
 	if (n > 0 && n <= SECTION_NAME_MAX &&
 	    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == n)
 		return 0;
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "invalid %s name '%.45s': expected 1 to %d letters, digits, '.', '_' or '-'",
 		      kind->word, name, SECTION_NAME_MAX);
 }
 
-static int check_name(const struct section_kind *kind, const char *name, struct why *why)
+static int check_name(const struct section_kind *kind, const char *name, struct error *error)
 {
-	return kind->check_name ? kind->check_name(name, why) : section_check_name(kind, name, why);
+	return kind->check_name ? kind->check_name(name, error)
+				: section_check_name(kind, name, error);
 }
 
 int section_add(const struct section_kind *kind, struct settings *s, const char *name,
-		const char *where, struct why *why)
+		const char *where, struct error *error)
 {
 	unsigned *n = count_of(kind, s);
-	int r = check_name(kind, name, why);
+	int r = check_name(kind, name, error);
 	char *section;
 
 	if (r != 0 || section_find(kind, s, name))
 		return r;
 	if (*n == kind->max)
-		return refuse(why, REFUSE_LIMIT, "[%s %s]: too many %s (limit %u)", kind->word,
+		return refuse(error, REFUSE_LIMIT, "[%s %s]: too many %s (limit %u)", kind->word,
 			      name, kind->several, kind->max);
 	section = section_at(kind, s, (*n)++);
 	memset(section, 0, kind->size);
@@ -106,19 +107,19 @@ const char *section_text(const struct section_kind *kind, const void *section, u
 
 /* A changed text takes new space; settings are read only a few times. */
 static int put_text(const struct section_kind *kind, void *section, unsigned key, const char *value,
-		    struct why *why)
+		    struct error *error)
 {
 	struct section_texts *t = texts_of(kind, section);
 	const char *before = section_text(kind, section, key);
 	size_t n = strlen(value) + 1;
-	int r = kind->check_text ? kind->check_text(section, key, value, why) : 0;
+	int r = kind->check_text ? kind->check_text(section, key, value, error) : 0;
 
 	if (r != 0 || (before && strcmp(before, value) == 0))
 		return r;
 	if (t->used == 0)
 		t->used = 1;
 	if (n > kind->texts_size - t->used)
-		return refuse(why, REFUSE_TOO_LARGE, "[%s %s]: the values exceed %zu bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "[%s %s]: the values exceed %zu bytes",
 			      kind->word, (const char *)section, kind->texts_size);
 	memcpy((char *)(t + 1) + t->used, value, n);
 	t->at[key] = t->used;
@@ -150,18 +151,18 @@ unsigned section_first_line(const struct section_kind *kind, const struct settin
 }
 
 static int put_row(const struct section_kind *kind, void *section, unsigned key, const char *value,
-		   struct why *why)
+		   struct error *error)
 {
 	char name[SECTION_NAME_MAX + 16];
 
 	snprintf(name, sizeof(name), "%s.%s", kind->word, (const char *)section);
-	return setting_apply(&kind->rows[key], section, name, value, why);
+	return setting_apply(&kind->rows[key], section, name, value, error);
 }
 
 int section_set(const struct section_kind *kind, struct settings *s, const char *name,
-		const char *key, const char *value, const char *where, struct why *why)
+		const char *key, const char *value, const char *where, struct error *error)
 {
-	int r = check_name(kind, name, why);
+	int r = check_name(kind, name, error);
 	struct section *section;
 	unsigned i = 0;
 
@@ -170,14 +171,14 @@ int section_set(const struct section_kind *kind, struct settings *s, const char 
 	while (i < kind->n_keys && strcmp(kind->rows[i].key, key) != 0)
 		i++;
 	if (i == kind->n_keys)
-		return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%s %s]", key,
+		return refuse(error, REFUSE_PARAMS, "unknown setting '%.60s' in [%s %s]", key,
 			      kind->word, name);
-	r = section_add(kind, s, name, where, why);
+	r = section_add(kind, s, name, where, error);
 	if (r != 0)
 		return r;
 	section = section_find(kind, s, name);
-	r = kind->texts ? put_text(kind, section, i, value, why)
-			: put_row(kind, section, i, value, why);
+	r = kind->texts ? put_text(kind, section, i, value, error)
+			: put_row(kind, section, i, value, error);
 	if (r == 0) {
 		section->marks.given |= UINT64_C(1) << i;
 		section->marks.lines[i] = (uint16_t)section_line(where);
@@ -202,24 +203,24 @@ static bool is_given(const void *section, unsigned key)
 	return ((const struct section *)section)->marks.given >> key & 1;
 }
 
-int section_check_kinds(const struct section_kind *kind, const void *section, struct why *why)
+int section_check_kinds(const struct section_kind *kind, const void *section, struct error *error)
 {
 	for (unsigned i = 0; i < kind->n_keys; i++) {
 		if (is_given(section, i) && !fits(kind, section, i))
-			return refuse(why, REFUSE_PARAMS, "[%s %s]: %s is not valid for kind %s",
+			return refuse(error, REFUSE_PARAMS, "[%s %s]: %s is not valid for kind %s",
 				      kind->word, (const char *)section, kind->rows[i].key,
 				      kind->rows[0].words[own_kind(kind, section)]);
 	}
 	return 0;
 }
 
-int sections_check(const struct settings *s, struct why *why)
+int sections_check(const struct settings *s, struct error *error)
 {
 	for (unsigned i = 0; i < N_SECTION_KINDS; i++) {
 		const struct section_kind *kind = section_kinds[i];
 
 		for (unsigned k = 0; kind->check && k < *count_of(kind, s); k++) {
-			int r = kind->check(section_at(kind, s, k), why);
+			int r = kind->check(section_at(kind, s, k), error);
 
 			if (r != 0)
 				return r;
@@ -353,7 +354,7 @@ static const char *env_key(const struct section_kind *kind, const char *text, si
 /* The name of an existing section that the variable means, or a new one in lower case. `entry`
  * follows the prefix; its first n bytes are the name. */
 static int env_name(const struct section_kind *kind, const struct settings *s, const char *entry,
-		    size_t n, char out[SECTION_NAME_MAX + 1], struct why *why)
+		    size_t n, char out[SECTION_NAME_MAX + 1], struct error *error)
 {
 	const char *found = NULL;
 	char prefix[ENV_NAME_MAX];
@@ -365,13 +366,13 @@ static int env_name(const struct section_kind *kind, const struct settings *s, c
 		if (!env_same(name, entry, n))
 			continue;
 		if (found)
-			return refuse(why, REFUSE_PARAMS,
+			return refuse(error, REFUSE_PARAMS,
 				      "environment: %s%.*s is ambiguous: it may mean %s %s or %s",
 				      prefix, (int)n, entry, kind->word, found, name);
 		found = name;
 	}
 	if (n > SECTION_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "environment: %s%.60s: a name has at most %d characters", prefix,
 			      entry, SECTION_NAME_MAX);
 	for (size_t i = 0; i < n; i++)
@@ -383,22 +384,22 @@ static int env_name(const struct section_kind *kind, const struct settings *s, c
 }
 
 static int read_variable(const struct section_kind *kind, struct settings *s, const char *variable,
-			 size_t prefix, struct why *why)
+			 size_t prefix, struct error *error)
 {
 	const char *entry = variable + prefix;
 	size_t n = strcspn(entry, "=");
 	size_t name_len;
 	const char *key = env_key(kind, entry, n, &name_len);
 	char name[SECTION_NAME_MAX + 1];
-	struct why inner;
+	struct error inner;
 	int r;
 
 	if (!key && kind->bare && !kind->check_bare)
 		return 0;
 	if (!key && !kind->bare)
-		return refuse(why, REFUSE_PARAMS, "environment: unknown setting %.*s",
+		return refuse(error, REFUSE_PARAMS, "environment: unknown setting %.*s",
 			      (int)(prefix + (n < 100 ? n : 100)), variable);
-	r = env_name(kind, s, entry, name_len, name, why);
+	r = env_name(kind, s, entry, name_len, name, error);
 	if (r != 0)
 		return r;
 	if (key)
@@ -406,7 +407,7 @@ static int read_variable(const struct section_kind *kind, struct settings *s, co
 				&inner);
 	else
 		r = kind->check_bare(name, &inner);
-	return r == 0 ? 0 : refuse(why, REFUSE_PARAMS, "environment: %s", inner.text);
+	return r == 0 ? 0 : refuse(error, REFUSE_PARAMS, "environment: %s", inner.text);
 }
 
 /* KOINE_AGENT_SERVER_NAME_KEY is not of [agent SERVER_NAME]: the longest word counts. */
@@ -428,7 +429,8 @@ static bool is_of_another(const struct section_kind *kind, const char *variable)
 	return false;
 }
 
-int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why)
+int section_read_environment(const struct section_kind *kind, struct settings *s,
+			     struct error *error)
 {
 	char prefix[ENV_NAME_MAX];
 	const size_t n = env_prefix(kind, prefix);
@@ -437,7 +439,7 @@ int section_read_environment(const struct section_kind *kind, struct settings *s
 		int r = 0;
 
 		if (strncmp(*entry, prefix, n) == 0 && !is_of_another(kind, *entry))
-			r = read_variable(kind, s, *entry, n, why);
+			r = read_variable(kind, s, *entry, n, error);
 		if (r != 0)
 			return r;
 	}

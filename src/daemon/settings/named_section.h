@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 struct setting;
 struct settings;
@@ -54,7 +54,7 @@ struct section_kind {
 	bool keys_make_it;   /* a section without keys does not count */
 	bool bare;           /* variables without a key are read elsewhere */
 	/* Whether there is such a name, of a variable without a key. NULL: that is not known. */
-	int (*check_bare)(const char *name, struct why *why);
+	int (*check_bare)(const char *name, struct error *error);
 
 	/* In struct settings: the list of sections, of `size` bytes each; and how many there are. */
 	size_t list;
@@ -73,14 +73,14 @@ struct section_kind {
 	unsigned unknown_kind;
 
 	/* NULL: 1 to 40 letters, digits, '.', '_' or '-'. */
-	int (*check_name)(const char *name, struct why *why);
+	int (*check_name)(const char *name, struct error *error);
 	/* Fills a new section, except for its name; `where` is "FILE:LINE" or the like. NULL:
 	 * zeros. */
 	void (*init)(void *section, const char *name, const char *where);
 	/* Refuses an invalid text; or NULL. */
-	int (*check_text)(const void *section, unsigned key, const char *text, struct why *why);
+	int (*check_text)(const void *section, unsigned key, const char *text, struct error *error);
 	/* Called when everything has been read; or NULL. */
-	int (*check)(const void *section, struct why *why);
+	int (*check)(const void *section, struct error *error);
 };
 
 /* In the order in which they are shown. */
@@ -90,7 +90,7 @@ enum { N_SECTION_KINDS = 7 };
 /* The kind of the section "WORD NAME", and where its name begins; NULL for other sections. */
 const struct section_kind *section_kind_of(const char *section, const char **ret_name);
 
-int section_check_name(const struct section_kind *kind, const char *name, struct why *why);
+int section_check_name(const struct section_kind *kind, const char *name, struct error *error);
 
 /* NULL after the last. */
 const struct section *section_nth(const struct section_kind *kind, const struct settings *s,
@@ -101,14 +101,15 @@ void *section_find(const struct section_kind *kind, const struct settings *s, co
 
 /* Makes the section if there is none by that name. Refuses an invalid name. */
 int section_add(const struct section_kind *kind, struct settings *s, const char *name,
-		const char *where, struct why *why);
+		const char *where, struct error *error);
 
 /* Likewise, and sets one of its keys. Refuses an invalid name, key or value. */
 int section_set(const struct section_kind *kind, struct settings *s, const char *name,
-		const char *key, const char *value, const char *where, struct why *why);
+		const char *key, const char *value, const char *where, struct error *error);
 
 /* Sets what the environment says. Refuses a variable that could mean either of two names. */
-int section_read_environment(const struct section_kind *kind, struct settings *s, struct why *why);
+int section_read_environment(const struct section_kind *kind, struct settings *s,
+			     struct error *error);
 
 void section_write(const struct section_kind *kind, const struct settings *s, FILE *out);
 
@@ -117,10 +118,10 @@ unsigned section_first_line(const struct section_kind *kind, const struct settin
 			    const char *name);
 
 /* Checks all sections. */
-int sections_check(const struct settings *s, struct why *why);
+int sections_check(const struct settings *s, struct error *error);
 
 /* Refuses keys that were set and do not apply to the section's own kind. */
-int section_check_kinds(const struct section_kind *kind, const void *section, struct why *why);
+int section_check_kinds(const struct section_kind *kind, const void *section, struct error *error);
 
 /* The names of variables that hold secrets. Returns how many. */
 unsigned sections_secrets(const struct settings *s, const char **out, unsigned max);

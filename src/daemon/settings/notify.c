@@ -105,9 +105,9 @@ static void init(void *section, const char *name, const char *where)
 
 /* ---- checks when all was read ---- */
 
-static int wrong(const struct notify_setting *s, const char *what, struct why *why)
+static int wrong(const struct notify_setting *s, const char *what, struct error *error)
 {
-	return refuse(why, REFUSE_PARAMS, "[notify %s]: %s", s->name, what);
+	return refuse(error, REFUSE_PARAMS, "[notify %s]: %s", s->name, what);
 }
 
 static bool is_number(const char *text)
@@ -118,43 +118,43 @@ static bool is_number(const char *text)
 	return strtoll(text, &end, 10) != 0 && *end == '\0' && errno == 0 && text[0] != ' ';
 }
 
-static int check_kinds(const struct notify_setting *s, struct why *why)
+static int check_kinds(const struct notify_setting *s, struct error *error)
 {
-	int r = section_check_kinds(&notify_section, s, why);
+	int r = section_check_kinds(&notify_section, s, error);
 
 	if (r != 0)
 		return r;
 	if (s->key_env[0] && s->key_file[0])
-		return wrong(s, "set only one of key_env and key_file", why);
+		return wrong(s, "set only one of key_env and key_file", error);
 	if (s->topic_env[0] && s->topic_file[0])
-		return wrong(s, "set only one of topic_env and topic_file", why);
+		return wrong(s, "set only one of topic_env and topic_file", error);
 	if (s->reply_topic_env[0] && s->reply_topic_file[0])
-		return wrong(s, "set only one of reply_topic_env and reply_topic_file", why);
+		return wrong(s, "set only one of reply_topic_env and reply_topic_file", error);
 	return 0;
 }
 
-static int check_needs(const struct notify_setting *s, struct why *why)
+static int check_needs(const struct notify_setting *s, struct error *error)
 {
 	unsigned bit = 1U << s->kind;
 
 	if (bit == NTFY && !s->topic_env[0] && !s->topic_file[0])
-		return wrong(s, "kind ntfy requires topic_file or topic_env", why);
+		return wrong(s, "kind ntfy requires topic_file or topic_env", error);
 	if (bit == TELEGRAM && !s->key_env[0] && !s->key_file[0])
-		return wrong(s, "kind telegram requires key_file or key_env", why);
+		return wrong(s, "kind telegram requires key_file or key_env", error);
 	if (bit == TELEGRAM && !is_number(s->chat))
-		return wrong(s, "kind telegram requires chat = NUMBER", why);
+		return wrong(s, "kind telegram requires chat = NUMBER", error);
 	if (s->user[0] && !is_number(s->user))
-		return wrong(s, "invalid user: expected a number", why);
+		return wrong(s, "invalid user: expected a number", error);
 	if (bit == WEBHOOK && !s->url[0])
-		return wrong(s, "kind webhook requires url", why);
+		return wrong(s, "kind webhook requires url", error);
 	if (bit == COMMAND && !s->command[0])
-		return wrong(s, "kind command requires command", why);
+		return wrong(s, "kind command requires command", error);
 	return 0;
 }
 
 int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
 			      struct event_condition ret[NOTIFY_CONDITIONS_MAX], unsigned *ret_n,
-			      struct why *why)
+			      struct error *error)
 {
 	unsigned n = 0;
 
@@ -162,7 +162,7 @@ int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
 		const char *text = s->condition[i];
 
 		if (text[0] && condition_parse(text, a, &ret[n++]) != 0)
-			return refuse(why, REFUSE_PARAMS,
+			return refuse(error, REFUSE_PARAMS,
 				      "invalid condition%u '%.60s': expected FIELD OPERATOR VALUE",
 				      i + 1, text);
 	}
@@ -170,7 +170,7 @@ int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
 	return 0;
 }
 
-static int check_rule(const struct notify_setting *s, struct arena *a, struct why *why)
+static int check_rule(const struct notify_setting *s, struct arena *a, struct error *error)
 {
 	struct event_condition conditions[NOTIFY_CONDITIONS_MAX];
 	struct notify_rule rule = {.name = s->name,
@@ -180,29 +180,29 @@ static int check_rule(const struct notify_setting *s, struct arena *a, struct wh
 				   .link = s->link,
 				   .conditions = conditions,
 				   .per_minute = s->per_minute};
-	int r = notify_setting_conditions(s, a, conditions, &rule.n_conditions, why);
+	int r = notify_setting_conditions(s, a, conditions, &rule.n_conditions, error);
 
-	return r == 0 ? notify_check_rule(&rule, why) : r;
+	return r == 0 ? notify_check_rule(&rule, error) : r;
 }
 
-static int check_one(const void *section, struct why *why)
+static int check_one(const void *section, struct error *error)
 {
 	const struct notify_setting *s = section;
-	struct why inner = {.text = ""};
+	struct error inner = {.text = ""};
 	struct arena arena;
 	int r;
 
 	if (s->kind == 0)
-		return wrong(s, "no kind: expected ntfy, telegram, webhook or command", why);
-	r = check_kinds(s, why) ?: check_needs(s, why);
+		return wrong(s, "no kind: expected ntfy, telegram, webhook or command", error);
+	r = check_kinds(s, error) ?: check_needs(s, error);
 	if (r == 0 && s->link[0] && notifier_check_url(s->link, NULL) != 0)
-		r = wrong(s, "invalid link: expected http://… or https://…", why);
+		r = wrong(s, "invalid link: expected http://… or https://…", error);
 	if (r != 0)
 		return r;
 	arena_init(&arena, 4096);
 	r = check_rule(s, &arena, &inner) ?: notifier_check_template(s->template, &inner);
 	arena_done(&arena);
-	return r > 0 ? wrong(s, inner.text, why) : r;
+	return r > 0 ? wrong(s, inner.text, error) : r;
 }
 
 const struct section_kind notify_section = {

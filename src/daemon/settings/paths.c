@@ -65,7 +65,7 @@ bool paths_expand(const char *path, char out[PATH_LEN])
 	return home != NULL;
 }
 
-bool paths_usable(const char *path, struct why *why)
+bool paths_usable(const char *path, struct error *error)
 {
 	char folder[PATH_LEN];
 	struct stat st;
@@ -84,7 +84,7 @@ bool paths_usable(const char *path, struct why *why)
 		else if (access(at, W_OK | X_OK) == 0)
 			return true;
 	} while (errno == ENOENT && slash && folder[0]);
-	refuse(why, REFUSE_FORBIDDEN, "cannot write to %s: %s", at, strerror(errno));
+	refuse(error, REFUSE_FORBIDDEN, "cannot write to %s: %s", at, strerror(errno));
 	return false;
 }
 
@@ -100,35 +100,35 @@ bool paths_open_to_all(const char *path)
 	       !(st.st_mode & S_ISVTX);
 }
 
-int paths_check_runtime(const char *folder, struct why *why)
+int paths_check_runtime(const char *folder, struct error *error)
 {
 	struct stat st;
 
 	if (mkdir(folder, 0700) != 0 && errno != EEXIST)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot create %s: %s", folder,
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot create %s: %s", folder,
 			      strerror(errno));
 	if (lstat(folder, &st) != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot stat %s: %s", folder,
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot stat %s: %s", folder,
 			      strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "%s is not a folder", folder);
+		return refuse(error, REFUSE_CONFLICT, "%s is not a folder", folder);
 	if (st.st_uid != geteuid() || (st.st_mode & 022))
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "%s belongs to another user or is writable by others", folder);
 	return 0;
 }
 
-int paths_folder(const char *path, char out[PATH_LEN], struct why *why)
+int paths_folder(const char *path, char out[PATH_LEN], struct error *error)
 {
 	char whole[PATH_MAX];
 	struct stat st;
 
 	if (!realpath(path, whole) || stat(whole, &st) != 0)
-		return refuse(why, REFUSE_NOT_FOUND, "%s: %s", path, strerror(errno));
+		return refuse(error, REFUSE_NOT_FOUND, "%s: %s", path, strerror(errno));
 	if (!S_ISDIR(st.st_mode))
-		return refuse(why, REFUSE_PARAMS, "%s is not a folder", path);
+		return refuse(error, REFUSE_PARAMS, "%s is not a folder", path);
 	if (strlen(whole) >= PATH_LEN)
-		return refuse(why, REFUSE_PARAMS, "%s is too long", path);
+		return refuse(error, REFUSE_PARAMS, "%s is too long", path);
 	memcpy(out, whole, strlen(whole) + 1);
 	return 0;
 }

@@ -14,7 +14,7 @@ struct maker {
 	const struct rule_setting *from;
 	struct arena *arena;
 	struct rule *rule;
-	struct why *why;
+	struct error *error;
 };
 
 static const char *get(const struct maker *m, enum rule_key key)
@@ -31,7 +31,7 @@ static struct text text_at(const struct maker *m, enum rule_key key)
 
 static int bad(const struct maker *m, enum rule_key key, const char *want)
 {
-	return refuse_field(m->why, rule_key_name(key), "invalid %s '%.60s': expected %s",
+	return refuse_field(m->error, rule_key_name(key), "invalid %s '%.60s': expected %s",
 			    rule_key_name(key), get(m, key), want);
 }
 
@@ -139,12 +139,12 @@ static int check_condition(const struct maker *m, enum rule_key key,
 			   const struct event_condition *c)
 {
 	struct conditions one = {.n = 0};
-	struct why why = {.text = ""};
-	int r = conditions_make(&one, m->arena, c, 1, &why);
+	struct error error = {.text = ""};
+	int r = conditions_make(&one, m->arena, c, 1, &error);
 
 	conditions_done(&one);
-	return r > 0 ? refuse_field(m->why, rule_key_name(key), "%s: %.500s", rule_key_name(key),
-				    why.text)
+	return r > 0 ? refuse_field(m->error, rule_key_name(key), "%s: %.500s", rule_key_name(key),
+				    error.text)
 		     : r;
 }
 
@@ -194,14 +194,14 @@ static int take_trigger(const struct maker *m)
 
 	if (n != 1)
 		return refuse(
-			m->why, REFUSE_PARAMS,
+			m->error, REFUSE_PARAMS,
 			"set exactly one of 'cron', 'every', 'watch' and 'event' (%d are set)", n);
 	m->rule->trigger = get(m, RULE_CRON)    ? TRIGGER_CRON
 			   : get(m, RULE_EVERY) ? TRIGGER_EVERY
 			   : get(m, RULE_WATCH) ? TRIGGER_FILES
 						: TRIGGER_EVENT;
 	if (get(m, RULE_CATCH_UP) && !get(m, RULE_CRON) && !get(m, RULE_EVERY))
-		return refuse(m->why, REFUSE_PARAMS, "catch_up requires cron or every");
+		return refuse(m->error, REFUSE_PARAMS, "catch_up requires cron or every");
 	return 0;
 }
 
@@ -211,7 +211,7 @@ static int take_action(const struct maker *m)
 		!!get(m, RULE_NOTIFY);
 
 	if (n != 1)
-		return refuse(m->why, REFUSE_PARAMS,
+		return refuse(m->error, REFUSE_PARAMS,
 			      "set exactly one of 'prompt', 'command', 'webhook' and 'notify' (%d "
 			      "are set)",
 			      n);
@@ -228,7 +228,7 @@ static int check_fits(const struct maker *m)
 		if (get(m, fits[i].key) &&
 		    ((fits[i].trigger >= 0 && (int)m->rule->trigger != fits[i].trigger) ||
 		     (fits[i].action >= 0 && (int)m->rule->action != fits[i].action)))
-			return refuse(m->why, REFUSE_PARAMS, "%s is not valid for this rule",
+			return refuse(m->error, REFUSE_PARAMS, "%s is not valid for this rule",
 				      rule_key_name(fits[i].key));
 	}
 	return 0;
@@ -254,10 +254,10 @@ static int take_values(const struct maker *m)
 }
 
 int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
-	      struct why *why)
+	      struct error *error)
 {
 	struct rule rule = {.id = text_of(from->name), .where = text_of(from->where)};
-	const struct maker m = {.from = from, .arena = a, .rule = &rule, .why = why};
+	const struct maker m = {.from = from, .arena = a, .rule = &rule, .error = error};
 	int r;
 
 	rule.project = text_at(&m, RULE_PROJECT);

@@ -15,11 +15,11 @@ const struct setting listen_row = {
 	"users who may connect, in addition to koined's user and root",
 };
 
-static int check_dialect(const char *name, struct why *why)
+static int check_dialect(const char *name, struct error *error)
 {
 	const struct dialect *unused;
 
-	return dialect_get(name, &unused, why);
+	return dialect_get(name, &unused, error);
 }
 
 const struct section_kind listen_section = {
@@ -56,10 +56,10 @@ static const struct setting group_row = {
 };
 
 /* Clients may name groups freely. */
-static int check_group(const char *name, struct why *why)
+static int check_group(const char *name, struct error *error)
 {
 	if (!name[0] || strlen(name) > SECTION_NAME_MAX)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid group name '%.45s': expected 1 to %d characters", name,
 			      SECTION_NAME_MAX);
 	return 0;
@@ -91,13 +91,13 @@ static const struct setting policy_rows[N_POLICY_KEYS] = {
 	KEY(COMMENT, "comment", "comment that koined sends to the agent with the verdict"),
 };
 
-static int check_policy(const void *section, struct why *why)
+static int check_policy(const void *section, struct error *error)
 {
 	const struct policy_setting *p = section;
 
 	if (policy_setting_get(p, POLICY_VERDICT))
 		return 0;
-	return refuse(why, REFUSE_PARAMS, "[policy %s]: verdict is required: allow, ask or deny",
+	return refuse(error, REFUSE_PARAMS, "[policy %s]: verdict is required: allow, ask or deny",
 		      p->name);
 }
 
@@ -106,13 +106,13 @@ static bool is_verdict(const char *word)
 	return strcmp(word, "allow") == 0 || strcmp(word, "ask") == 0 || strcmp(word, "deny") == 0;
 }
 
-static int check_verdict(const void *section, unsigned key, const char *text, struct why *why)
+static int check_verdict(const void *section, unsigned key, const char *text, struct error *error)
 {
 	const struct policy_setting *p = section;
 
 	if (key != POLICY_VERDICT || is_verdict(text))
 		return 0;
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "invalid policy.%s.verdict '%.40s': expected allow, ask or deny", p->name,
 		      text);
 }

@@ -19,13 +19,13 @@ struct use {
 	const char *value;
 };
 
-static int bad_value(const struct use *u, const char *want, struct why *why)
+static int bad_value(const struct use *u, const char *want, struct error *error)
 {
 	/* A value that may hold a secret is not repeated. */
 	if (u->row->type == SET_SECRET || u->row->type == SET_URL || u->row->type == SET_VARIABLES)
-		return refuse(why, REFUSE_PARAMS, "invalid %s.%s: expected %s", u->section,
+		return refuse(error, REFUSE_PARAMS, "invalid %s.%s: expected %s", u->section,
 			      u->row->key, want);
-	return refuse(why, REFUSE_PARAMS, "invalid %s.%s '%.60s': expected %s", u->section,
+	return refuse(error, REFUSE_PARAMS, "invalid %s.%s '%.60s': expected %s", u->section,
 		      u->row->key, u->value, want);
 }
 
@@ -71,7 +71,7 @@ static int parse_number(const char *value, bool size, uint64_t *ret)
 	return 0;
 }
 
-static int set_number(const struct use *u, struct why *why)
+static int set_number(const struct use *u, struct error *error)
 {
 	const struct setting *row = u->row;
 	char want[80];
@@ -81,7 +81,7 @@ static int set_number(const struct use *u, struct why *why)
 	    n > row->max) {
 		snprintf(want, sizeof(want), "a number from %llu to %llu",
 			 (unsigned long long)row->min, (unsigned long long)row->max);
-		return bad_value(u, want, why);
+		return bad_value(u, want, error);
 	}
 	if (row->type == SET_SIZE)
 		*(size_t *)u->at = n;
@@ -104,7 +104,7 @@ static bool parse_decimal(const char *value, double max, double *ret)
 	return end != value && !*end && *ret <= max;
 }
 
-static int set_decimal(const struct use *u, struct why *why)
+static int set_decimal(const struct use *u, struct error *error)
 {
 	double n = -1;
 	char want[60];
@@ -112,13 +112,13 @@ static int set_decimal(const struct use *u, struct why *why)
 	if (u->value[0] && !parse_decimal(u->value, (double)u->row->max, &n)) {
 		snprintf(want, sizeof(want), "a number from 0 to %u, such as 0.7",
 			 (unsigned)u->row->max);
-		return bad_value(u, want, why);
+		return bad_value(u, want, error);
 	}
 	*(double *)u->at = n;
 	return 0;
 }
 
-static int set_word(const struct use *u, struct why *why)
+static int set_word(const struct use *u, struct error *error)
 {
 	char want[120] = "";
 
@@ -135,7 +135,7 @@ static int set_word(const struct use *u, struct why *why)
 						: " or ",
 			 u->row->words[i]);
 	}
-	return bad_value(u, want, why);
+	return bad_value(u, want, error);
 }
 
 /* A number, or the name of a user of this machine. */
@@ -154,84 +154,86 @@ static bool parse_uid(const char *word, uid_t *ret)
 	return user;
 }
 
-static int set_uids(const struct use *u, struct why *why)
+static int set_uids(const struct use *u, struct error *error)
 {
 	struct uids uids = {.n = 0};
 	char copy[256];
 	char *rest = NULL;
 
 	if (strlen(u->value) >= sizeof(copy))
-		return bad_value(u, "a list of users of at most 255 bytes", why);
+		return bad_value(u, "a list of users of at most 255 bytes", error);
 	memcpy(copy, u->value, strlen(u->value) + 1);
 	for (char *word = strtok_r(copy, " ,\t", &rest); word;
 	     word = strtok_r(NULL, " ,\t", &rest)) {
 		if (uids.n == UIDS_MAX || !parse_uid(word, &uids.list[uids.n]))
-			return bad_value(u, "at most 32 user names or uids", why);
+			return bad_value(u, "at most 32 user names or uids", error);
 		uids.n++;
 	}
 	*(struct uids *)u->at = uids;
 	return 0;
 }
 
-static int set_text(const struct use *u, struct why *why)
+static int set_text(const struct use *u, struct error *error)
 {
 	char want[60];
 
 	if (strlen(u->value) >= u->row->max) {
 		snprintf(want, sizeof(want), "a string of at most %u bytes",
 			 (unsigned)u->row->max - 1);
-		return bad_value(u, want, why);
+		return bad_value(u, want, error);
 	}
 	memcpy(u->at, u->value, strlen(u->value) + 1);
 	return 0;
 }
 
-static int set_variables(const struct use *u, struct why *why)
+static int set_variables(const struct use *u, struct error *error)
 {
 	CLEANUP(freep) char **words = NULL;
 	unsigned n = 0;
 
 	if (u->value[strspn(u->value, " \t")] != '\0' &&
 	    command_split(u->value, &words, &n, NULL) != 0)
-		return bad_value(u, "a list of words with shell quoting", why);
+		return bad_value(u, "a list of words with shell quoting", error);
 	for (unsigned i = 0; i < n; i++) {
 		if (!environment_is_word(words[i]))
-			return bad_value(u, "a list of variables: NAME, NAME* or NAME=VALUE", why);
+			return bad_value(u, "a list of variables: NAME, NAME* or NAME=VALUE",
+					 error);
 	}
-	return set_text(u, why);
+	return set_text(u, error);
 }
 
 int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
-		  struct why *why)
+		  struct error *error)
 {
 	const struct use u = {row, section, (char *)base + row->offset, value};
 
 	switch (row->type) {
 	case SET_BOOL:
 		if (setting_parse_bool(value, u.at) != 0)
-			return bad_value(&u, "yes or no", why);
+			return bad_value(&u, "yes or no", error);
 		return 0;
 	case SET_UNSIGNED:
 	case SET_SIZE:
 	case SET_SECONDS:
-		return set_number(&u, why);
+		return set_number(&u, error);
 	case SET_DECIMAL:
-		return set_decimal(&u, why);
+		return set_decimal(&u, error);
 	case SET_WORD:
-		return set_word(&u, why);
+		return set_word(&u, error);
 	case SET_UIDS:
-		return set_uids(&u, why);
+		return set_uids(&u, error);
 	case SET_URL:
 		if (value[0] && row->check(value, NULL) > 0)
-			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH", why);
-		return set_text(&u, why);
+			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH",
+					 error);
+		return set_text(&u, error);
 	case SET_VARIABLES:
-		return set_variables(&u, why);
+		return set_variables(&u, error);
 	case SET_TEXT:
 	case SET_PATH:
 	case SET_SECRET:
 	case SET_VARIABLE:
-		return set_text(&u, why);
+		return set_text(&u, error);
 	}
 	return -EINVAL;
 }

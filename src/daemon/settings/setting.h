@@ -6,7 +6,7 @@
 #include <sys/types.h>
 
 #include "base/setting.h"
-#include "base/why.h"
+#include "base/error.h"
 
 enum { UIDS_MAX = 32 };
 
@@ -17,7 +17,7 @@ struct uids {
 
 /* `section` is what refusals call it. */
 int setting_apply(const struct setting *row, void *base, const char *section, const char *value,
-		  struct why *why);
+		  struct error *error);
 
 /* Whether both have the same value there. */
 bool setting_equal(const struct setting *row, const void *base, const void *other);

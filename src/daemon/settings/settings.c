@@ -53,13 +53,13 @@ const struct setting *settings_row(const struct settings *s, unsigned i, void **
 	return NULL;
 }
 
-static int check_gone(const char *section, const char *key, struct why *why)
+static int check_gone(const char *section, const char *key, struct error *error)
 {
 	for (unsigned i = 0; i < n_settings_gone; i++) {
 		const struct setting_gone *g = &settings_gone[i];
 
 		if (strcmp(g->section, section) == 0 && strcmp(g->key, key) == 0)
-			return refuse(why, REFUSE_PARAMS, "%s", g->text);
+			return refuse(error, REFUSE_PARAMS, "%s", g->text);
 	}
 	return 0;
 }
@@ -112,7 +112,7 @@ void settings_init(struct settings *s)
 
 /* ---- where to listen ---- */
 
-static int check_address(const struct dialect *d, const char *address, struct why *why)
+static int check_address(const struct dialect *d, const char *address, struct error *error)
 {
 	struct address parsed;
 	int r = 0;
@@ -120,22 +120,23 @@ static int check_address(const struct dialect *d, const char *address, struct wh
 	if (strcmp(address, "off") == 0 || strcmp(address, "on") == 0)
 		return 0;
 	if (d->life && d->life->check_address)
-		r = d->life->check_address(address, why);
-	return r ?: address_parse(address, &parsed, why);
+		r = d->life->check_address(address, error);
+	return r ?: address_parse(address, &parsed, error);
 }
 
-static int add_listen(struct settings *s, const char *name, const char *address, struct why *why)
+static int add_listen(struct settings *s, const char *name, const char *address,
+		      struct error *error)
 {
 	const struct dialect *d;
-	int r = dialect_get(name, &d, why) ?: check_address(d, address, why);
+	int r = dialect_get(name, &d, error) ?: check_address(d, address, error);
 	struct listen_setting *l;
 
 	if (r != 0)
 		return r;
 	if (s->n_listens == LISTENS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many listeners (limit %d)", LISTENS_MAX);
+		return refuse(error, REFUSE_LIMIT, "too many listeners (limit %d)", LISTENS_MAX);
 	if (strlen(address) >= sizeof(l->address))
-		return refuse(why, REFUSE_PARAMS, "listener address is too long: %.40s", name);
+		return refuse(error, REFUSE_PARAMS, "listener address is too long: %.40s", name);
 	l = &s->listens[s->n_listens++];
 	l->dialect = d;
 	memcpy(l->address, address, strlen(address) + 1);
@@ -145,7 +146,7 @@ static int add_listen(struct settings *s, const char *name, const char *address,
 
 /* Replaces the listeners that a file or variable of lower precedence gave the dialect. */
 static int move_listen(struct settings *s, const char *dialect, const char *address,
-		       struct why *why)
+		       struct error *error)
 {
 	unsigned n = 0;
 
@@ -154,7 +155,7 @@ static int move_listen(struct settings *s, const char *dialect, const char *addr
 			s->listens[n++] = s->listens[i];
 	}
 	s->n_listens = n;
-	return add_listen(s, dialect, address, why);
+	return add_listen(s, dialect, address, error);
 }
 
 /* ---- one setting ---- */
@@ -165,7 +166,7 @@ static const char *whole_name(const char *section)
 	return strcmp(section, "task") == 0 ? "tasks" : section;
 }
 
-int settings_add_section(struct settings *s, const char *section, struct why *why)
+int settings_add_section(struct settings *s, const char *section, struct error *error)
 {
 	const char *name;
 	const struct section_kind *kind = section_kind_of(section, &name);
@@ -173,20 +174,20 @@ int settings_add_section(struct settings *s, const char *section, struct why *wh
 	void *base;
 
 	if (kind)
-		return kind->keys_make_it ? 0 : section_add(kind, s, name, s->where, why);
+		return kind->keys_make_it ? 0 : section_add(kind, s, name, s->where, error);
 	if (strcmp(section, "listen") == 0)
 		return 0;
 	for (unsigned i = 0; (row = settings_row(s, i, &base)); i++) {
 		if (strcmp(row->section, whole_name(section)) == 0)
 			return 0;
 	}
-	return refuse(why, REFUSE_PARAMS, "unknown section [%.60s]", section);
+	return refuse(error, REFUSE_PARAMS, "unknown section [%.60s]", section);
 }
 
 static int apply_row(struct settings *s, const struct setting *row, unsigned i, void *base,
-		     const char *value, struct why *why)
+		     const char *value, struct error *error)
 {
-	int r = setting_apply(row, base, row->section, value, why);
+	int r = setting_apply(row, base, row->section, value, error);
 
 	if (r != 0 || i >= SETTING_LINES_MAX)
 		return r;
@@ -197,29 +198,29 @@ static int apply_row(struct settings *s, const struct setting *row, unsigned i, 
 }
 
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
-		 struct why *why)
+		 struct error *error)
 {
 	const char *name;
 	const struct section_kind *kind = section_kind_of(section, &name);
 	const struct setting *row;
 	void *base;
-	int r = check_gone(section, key, why);
+	int r = check_gone(section, key, error);
 
 	if (r != 0)
 		return r;
 	if (kind)
 		return section_set(kind, s, name, key, value, s->where[0] ? s->where : "--set",
-				   why);
+				   error);
 	if (strcmp(section, "listen") == 0)
-		return move_listen(s, key, value, why);
+		return move_listen(s, key, value, error);
 	section = whole_name(section);
 	for (unsigned i = 0; (row = settings_row(s, i, &base)); i++) {
 		if (strcmp(row->section, section) == 0 && strcmp(row->key, key) == 0)
-			return apply_row(s, row, i, base, value, why);
+			return apply_row(s, row, i, base, value, error);
 	}
 	if (!section[0])
-		return refuse(why, REFUSE_PARAMS, "'%.60s' is not in a [section]", key);
-	return refuse(why, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
+		return refuse(error, REFUSE_PARAMS, "'%.60s' is not in a [section]", key);
+	return refuse(error, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
 /* In "agent.NAME.KEY" the section is "agent NAME", and a NAME may contain dots. NULL: it is not
@@ -239,7 +240,7 @@ static const char *named_dot(const char *pair, const char *equals)
 	return NULL;
 }
 
-int settings_set_pair(struct settings *s, const char *pair, struct why *why)
+int settings_set_pair(struct settings *s, const char *pair, struct error *error)
 {
 	const char *equals = strchr(pair, '=');
 	const char *named = equals ? named_dot(pair, equals) : NULL;
@@ -249,44 +250,44 @@ int settings_set_pair(struct settings *s, const char *pair, struct why *why)
 
 	if (!equals || !dot || dot > equals || (size_t)(dot - pair) >= sizeof(section) ||
 	    (size_t)(equals - dot) > sizeof(key))
-		return refuse(why, REFUSE_PARSE,
+		return refuse(error, REFUSE_PARSE,
 			      "invalid --set '%.60s': expected SECTION.KEY=VALUE", pair);
 	snprintf(section, sizeof(section), "%.*s", (int)(dot - pair), pair);
 	snprintf(key, sizeof(key), "%.*s", (int)(equals - dot - 1), dot + 1);
 	if (named)
 		section[strcspn(section, ".")] = ' ';
-	return settings_set(s, section, key, equals + 1, why);
+	return settings_set(s, section, key, equals + 1, error);
 }
 
-int settings_add_listen(struct settings *s, const char *pair, struct why *why)
+int settings_add_listen(struct settings *s, const char *pair, struct error *error)
 {
 	const char *equals = strchr(pair, '=');
 	char dialect[16];
 
 	if (!equals || (size_t)(equals - pair) >= sizeof(dialect))
-		return refuse(why, REFUSE_PARSE,
+		return refuse(error, REFUSE_PARSE,
 			      "invalid --listen '%.100s': expected DIALECT=ADDRESS", pair);
 	snprintf(dialect, sizeof(dialect), "%.*s", (int)(equals - pair), pair);
 	if (!s->listen_only)
 		s->n_listens = 0;
 	s->listen_only = true;
-	return add_listen(s, dialect, equals + 1, why);
+	return add_listen(s, dialect, equals + 1, error);
 }
 
-int settings_add_project(struct settings *s, const char *folder, struct why *why)
+int settings_add_project(struct settings *s, const char *folder, struct error *error)
 {
 	char path[PATH_LEN];
-	struct why inner;
+	struct error inner;
 	int r = paths_folder(folder, path, &inner);
 
 	if (r != 0)
-		return refuse(why, r, "--project %s", inner.text);
+		return refuse(error, r, "--project %s", inner.text);
 	for (unsigned i = 0; i < s->n_projects; i++) {
 		if (strcmp(s->projects[i], path) == 0)
 			return 0;
 	}
 	if (s->n_projects == PROJECTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many projects (limit %d)", PROJECTS_MAX);
+		return refuse(error, REFUSE_LIMIT, "too many projects (limit %d)", PROJECTS_MAX);
 	memcpy(s->projects[s->n_projects++], path, strlen(path) + 1);
 	return 0;
 }
@@ -321,17 +322,17 @@ void settings_beside_store(const struct settings *s, char *out, size_t size)
 
 /* ---- checks when all was read ---- */
 
-static int check_budgets(const struct settings *s, struct why *why)
+static int check_budgets(const struct settings *s, struct error *error)
 {
 	if (s->chat_reserve >= s->chat_budget)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid chat.reserve '%u': expected less than chat.budget (%u)",
 			      s->chat_reserve, s->chat_budget);
 	for (unsigned i = 0; i < s->agents.n; i++) {
 		const struct agent_setting *a = &s->agents.list[i];
 
 		if (settings_reserve(s, a) >= settings_budget(s, a))
-			return refuse(why, REFUSE_PARAMS,
+			return refuse(error, REFUSE_PARAMS,
 				      "[agent %s]: invalid reserve '%u': expected less than the "
 				      "budget (%u)",
 				      a->name, settings_reserve(s, a), settings_budget(s, a));
@@ -341,69 +342,69 @@ static int check_budgets(const struct settings *s, struct why *why)
 
 /* The name must be that of an agent, or the other word that is allowed there. */
 static int check_named(const struct settings *s, const char *key, const char *name,
-		       const char *other, struct why *why)
+		       const char *other, struct error *error)
 {
 	char names[200];
 
 	if (!name[0] || strcmp(name, other) == 0 || section_find(&agent_section, s, name))
 		return 0;
 	agent_settings_names(&s->agents, names, sizeof(names));
-	return refuse(why, REFUSE_PARAMS, "%s = %.40s: agent not found (available: %s)", key, name,
-		      names);
+	return refuse(error, REFUSE_PARAMS, "%s = %.40s: agent not found (available: %s)", key,
+		      name, names);
 }
 
-static int check_chat(const struct settings *s, struct why *why)
+static int check_chat(const struct settings *s, struct error *error)
 {
-	int r = check_named(s, "chat.agent", s->chat_agent, "none", why)
-			?: check_named(s, "tasks.runner", s->tasks.runner, CODING_AGENT, why)
-			?: check_named(s, "session.runner", s->sessions.runner, CODING_AGENT, why);
+	int r = check_named(s, "chat.agent", s->chat_agent, "none", error)
+			?: check_named(s, "tasks.runner", s->tasks.runner, CODING_AGENT, error)
+			?: check_named(s, "session.runner", s->sessions.runner, CODING_AGENT, error);
 
 	if (r != 0)
 		return r;
 	if (!utf8_is_valid(s->chat_system, strlen(s->chat_system)))
-		return refuse(why, REFUSE_PARAMS, "chat.system must be UTF-8");
-	return check_budgets(s, why);
+		return refuse(error, REFUSE_PARAMS, "chat.system must be UTF-8");
+	return check_budgets(s, error);
 }
 
-static int check_store(const struct settings *s, struct why *why)
+static int check_store(const struct settings *s, struct error *error)
 {
-	struct why what;
+	struct error what;
 	int r = s->store[0] ? store_check_url(s->store, &what) : 0;
 
 	/* What it says is not shown: it may contain a secret. */
-	return r > 0 ? refuse(why, what.code, "store.url: %s", what.text) : r;
+	return r > 0 ? refuse(error, what.code, "store.url: %s", what.text) : r;
 }
 
 /* Names and labels are typed and stand in lists: words without signs. */
-static int check_host(const struct settings *s, struct why *why)
+static int check_host(const struct settings *s, struct error *error)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				      "0123456789._- ";
 
 	if (s->host_name[strspn(s->host_name, allowed)] || strchr(s->host_name, ' '))
 		return refuse(
-			why, REFUSE_PARAMS,
+			error, REFUSE_PARAMS,
 			"invalid host.name '%.60s': expected letters, digits, '.', '_' and '-'",
 			s->host_name);
 	if (s->host_labels[strspn(s->host_labels, allowed)])
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid host.labels '%.60s': expected words of letters, digits, "
 			      "'.', '_' and '-'",
 			      s->host_labels);
 	return 0;
 }
 
-static int check_all(const struct settings *s, struct why *why)
+static int check_all(const struct settings *s, struct error *error)
 {
-	int r = sections_check(s, why) ?: check_store(s, why) ?: check_host(s, why);
+	int r = sections_check(s, error) ?: check_store(s, error) ?: check_host(s, error);
 
 	for (unsigned i = 0; r == 0 && i < n_dialects; i++) {
 		const struct dialect_section *section = dialects[i]->section;
 
 		if (section && section->check)
-			r = section->check(settings_of(s, dialects[i]), why);
+			r = section->check(settings_of(s, dialects[i]), error);
 	}
-	return r != 0 ? r : check_chat(s, why);
+	return r != 0 ? r : check_chat(s, error);
 }
 
 /* Sentences begin with "[WORD NAME]" or "SECTION.KEY". */
@@ -429,16 +430,16 @@ static unsigned line_of(const struct settings *s, const char *sentence)
 	return 0;
 }
 
-int settings_check(const struct settings *s, struct why *why)
+int settings_check(const struct settings *s, struct error *error)
 {
-	struct why said = {.text = ""};
+	struct error said = {.text = ""};
 	int r = check_all(s, &said);
 	unsigned line = r > 0 ? line_of(s, said.text) : 0;
 
 	if (r <= 0)
 		return r;
-	return line > 0 ? refuse(why, said.code, "%s:%u: %s", s->config, line, said.text)
-			: refuse(why, said.code, "%s", said.text);
+	return line > 0 ? refuse(error, said.code, "%s:%u: %s", s->config, line, said.text)
+			: refuse(error, said.code, "%s", said.text);
 }
 
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a)

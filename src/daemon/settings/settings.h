@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "daemon/settings/named_section.h"
 #include "daemon/settings/paths.h"
@@ -129,7 +129,7 @@ int condition_parse(const char *text, struct arena *a, struct event_condition *r
 /* Turns a rule of the settings into one for automation. Texts point into the setting or the arena. Refuses what the text alone shows to be wrong: two
  * triggers, a value that is not a number, a key that does not apply. */
 int rule_make(const struct rule_setting *from, struct arena *a, struct rule *ret_rule,
-	      struct why *why);
+	      struct error *error);
 
 /*
  * [notify NAME]: whom koined tells when something needs a human, and how. A wrong one keeps koined
@@ -171,7 +171,7 @@ struct notify_setting {
 /* Its conditions; texts point into it or the arena. */
 int notify_setting_conditions(const struct notify_setting *s, struct arena *a,
 			      struct event_condition ret[NOTIFY_CONDITIONS_MAX], unsigned *ret_n,
-			      struct why *why);
+			      struct error *error);
 
 struct notify_settings {
 	struct notify_setting list[NOTIFIES_MAX];
@@ -261,7 +261,7 @@ extern const struct section_kind policy_section;
 /* NULL: it was not given, or is empty. */
 const char *policy_setting_get(const struct policy_setting *p, enum policy_key key);
 
-/* [agent-server NAME]: servers that agents work in, and whose questions the inbox mirrors. */
+/* [agent-server NAME]: servers that agents work in, and whose questions the inbox bridges. */
 
 enum { AGENT_SERVERS_MAX = 16 };
 
@@ -388,34 +388,34 @@ void *settings_of(const struct settings *s, const struct dialect *d);
 
 /* One setting by name, as the file has it. Refuses an unknown name or a bad value. */
 int settings_set(struct settings *s, const char *section, const char *key, const char *value,
-		 struct why *why);
+		 struct error *error);
 
 /* The file begins a section. Creates it, if it is one that users name. */
-int settings_add_section(struct settings *s, const char *section, struct why *why);
+int settings_add_section(struct settings *s, const char *section, struct error *error);
 
 /* "SECTION.KEY=VALUE"; REFUSE_PARSE if it does not look like that. */
-int settings_set_pair(struct settings *s, const char *pair, struct why *why);
+int settings_set_pair(struct settings *s, const char *pair, struct error *error);
 
 /* --listen DIALECT=ADDRESS: once there is one, only those listen. REFUSE_PARSE likewise. */
-int settings_add_listen(struct settings *s, const char *pair, struct why *why);
+int settings_add_listen(struct settings *s, const char *pair, struct error *error);
 
 /* --project DIR: a folder that exists. */
-int settings_add_project(struct settings *s, const char *folder, struct why *why);
+int settings_add_project(struct settings *s, const char *folder, struct error *error);
 
 /* Reads INI text; a refusal names file and line. */
 int settings_read_text(struct settings *s, const char *file, const char *text, size_t len,
-		       struct why *why);
+		       struct error *error);
 
 /* Reads the file. -ENOENT when there is none. */
-int settings_read_file(struct settings *s, const char *file, struct why *why);
+int settings_read_file(struct settings *s, const char *file, struct error *error);
 
 /* KOINE_SECTION_KEY for every setting, KOINE_LISTEN_DIALECT, KOINE_DEBUG, and what the dialects'
  * own programs read. */
-int settings_read_environment(struct settings *s, struct why *why);
+int settings_read_environment(struct settings *s, struct error *error);
 
 /* Call it when everything has been read: checks that settings fit together, above all agents and
  * the default agent. */
-int settings_check(const struct settings *s, struct why *why);
+int settings_check(const struct settings *s, struct error *error);
 
 /* In tokens; the agent's own, or [chat]'s. */
 unsigned settings_budget(const struct settings *s, const struct agent_setting *a);

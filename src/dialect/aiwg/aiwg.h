@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "base/setting.h"
 #include "call/call.h"
 #include "call/dialect.h"
@@ -59,14 +59,14 @@ struct text aiwg_folder(const struct call *c, const struct value *named);
 
 /* ---- params.c: parameters as the original accepts and refuses them ---- */
 
-int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why);
+int aiwg_explain_field(const struct field *f, const struct value *v, struct error *error);
 
 /* Whether JavaScript treats it as false: absent, null, false, 0, "". */
 bool aiwg_is_nothing(const struct value *v);
 
 /* Reads a limit: a number, a string of digits, or nothing (0). Refuses negative numbers and
  * anything else. */
-int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why);
+int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct error *error);
 
 /* ---- task.c ---- */
 

@@ -24,16 +24,16 @@ static int refuse_untrusted(struct call *c, struct text folder)
 	state = trust_of(trust, offer, NULL);
 	if (state != TRUST_WANTED && state != TRUST_CHANGED)
 		return 0;
-	return refuse(&c->why, REFUSE_FORBIDDEN,
+	return refuse(&c->error, REFUSE_FORBIDDEN,
 		      "the project is not trusted (try: koine project trust %.*s)",
 		      TEXT_ARGS(offer->folder));
 }
 
-static void switched(void *arg, int r, const struct why *why)
+static void switched(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 
-	(void)call_answer(c, r, why,
+	(void)call_answer(c, r, error,
 			  PAIRS(JSON_BOOL("enabled", c->method->arg), JSON_BOOL("success", true)));
 }
 
@@ -45,11 +45,11 @@ struct done aiwg_automation_switch(struct call *c)
 	int r;
 
 	r = automation_enable(call_automation(c), folder, rule, c->method->arg, switched, c,
-			      &c->why);
+			      &c->error);
 	/* Everywhere else in this dialect, REFUSE_NOT_FOUND is about a task. */
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse_untrusted(c, folder)
-			    ?: refuse_field(&c->why, "ruleId", "Rule not found: %.*s",
+			    ?: refuse_field(&c->error, "ruleId", "Rule not found: %.*s",
 					    TEXT_ARGS(in->id));
 	return call_await(c, r);
 }

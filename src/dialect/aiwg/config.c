@@ -32,7 +32,7 @@ static unsigned line_at(const struct reader *r, const char *at)
 
 static void tell(const struct reader *r, const struct value *at, const char *what, struct text name)
 {
-	char sentence[WHY_TEXT_MAX];
+	char sentence[ERROR_TEXT_MAX];
 	unsigned line = line_at(r, at && at->raw ? at->raw : r->file->text.data);
 
 	if (name.data)
@@ -45,7 +45,7 @@ static void tell(const struct reader *r, const struct value *at, const char *wha
 
 static struct text where(struct reader *r, const struct value *at)
 {
-	char text[WHY_TEXT_MAX];
+	char text[ERROR_TEXT_MAX];
 	int n = snprintf(text, sizeof(text), "%.600s:%u", r->file->name, line_at(r, at->raw));
 	const char *copy = arena_copy(r->arena, text, (size_t)n);
 
@@ -394,9 +394,9 @@ static void read_limits(const struct reader *r, const struct value *root, struct
 }
 
 /* json_read reports the position only in its message: "... at byte N". */
-static unsigned fault_line(const struct reader *r, const struct why *why)
+static unsigned fault_line(const struct reader *r, const struct error *error)
 {
-	const char *byte = strstr(why->text, "byte ");
+	const char *byte = strstr(error->text, "byte ");
 	unsigned long n = 0;
 
 	if (byte && sscanf(byte, "byte %lu", &n) == 1 && n <= r->file->text.len)
@@ -405,20 +405,21 @@ static unsigned fault_line(const struct reader *r, const struct why *why)
 }
 
 int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
-		     struct aiwg_config *ret_config, struct why *why)
+		     struct aiwg_config *ret_config, struct error *error)
 {
 	struct reader r = {.arena = a, .file = file};
 	struct aiwg_config config = {0};
-	struct why inner = {.text = ""};
+	struct error inner = {.text = ""};
 	struct value *root;
 	int e = json_read(a, file->text.data, file->text.len, &json_default_limits, &root, &inner);
 
 	if (e > 0)
-		return refuse(why, e, "%s:%u: %s", file->name, fault_line(&r, &inner), inner.text);
+		return refuse(error, e, "%s:%u: %s", file->name, fault_line(&r, &inner),
+			      inner.text);
 	if (e < 0)
 		return e;
 	if (root->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "%s:1: the file must contain a JSON object",
+		return refuse(error, REFUSE_PARAMS, "%s:1: the file must contain a JSON object",
 			      file->name);
 	read_limits(&r, root, &config);
 	read_rules(&r, root, &config);

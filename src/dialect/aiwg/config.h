@@ -64,4 +64,4 @@ struct aiwg_config_file {
  * that is not a JSON object, with the line.
  */
 int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
-		     struct aiwg_config *ret_config, struct why *why);
+		     struct aiwg_config *ret_config, struct error *error);

@@ -1,4 +1,4 @@
-/* The portrait of aiwg. */
+/* The schema of aiwg. */
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/daemon.h"

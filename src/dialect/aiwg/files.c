@@ -58,28 +58,29 @@ static int open_place(const char *folder, const char *file, const char **ret_nam
 }
 
 /* Refuses anything that must not be where a folder is or will be made. */
-static int check_folder(int at, const char *folder, const char *name, struct why *why)
+static int check_folder(int at, const char *folder, const char *name, struct error *error)
 {
 	struct stat st;
 
 	if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 		return errno == ENOENT ? 0
-				       : refuse(why, REFUSE_UNAVAILABLE, "project %s: %s: %s",
+				       : refuse(error, REFUSE_UNAVAILABLE, "project %s: %s: %s",
 						folder, name, strerror(errno));
 	if (S_ISLNK(st.st_mode))
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "project %s: %s is a symbolic link; koined does not follow links",
 			      folder, name);
 	if (!S_ISDIR(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT, "project %s: %s is not a folder", folder, name);
+		return refuse(error, REFUSE_CONFLICT, "project %s: %s is not a folder", folder,
+			      name);
 	if (!is_trusted(&st))
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "project %s: %s belongs to another user (uid %u)", folder, name,
 			      (unsigned)st.st_uid);
 	return 0;
 }
 
-int project_check(const char *folder, struct why *why)
+int project_check(const char *folder, struct error *error)
 {
 	CLEANUP(closep) int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int r;
@@ -88,9 +89,9 @@ int project_check(const char *folder, struct why *why)
 	if (fd < 0 && errno == ENOENT)
 		return 0;
 	if (fd < 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "project %s: %s", folder, strerror(errno));
-	r = check_folder(fd, folder, ".aiwg", why);
-	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", why);
+		return refuse(error, REFUSE_UNAVAILABLE, "project %s: %s", folder, strerror(errno));
+	r = check_folder(fd, folder, ".aiwg", error);
+	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", error);
 }
 
 bool project_socket_broken(const char *path)

@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 #define PROJECT_PID       ".aiwg/daemon.pid"
 #define PROJECT_STATE     ".aiwg/daemon/state.json"
@@ -29,7 +29,7 @@
 
 /* Refuses folders that cannot be trusted, naming the project. A folder that does not exist yet
  * is fine: it will be created. */
-int project_check(const char *folder, struct why *why);
+int project_check(const char *folder, struct error *error);
 
 /* Whether something else stands where its socket, or the socket's lock, should be. */
 bool project_socket_broken(const char *path);

@@ -119,20 +119,20 @@ static int by_age(const void *a, const void *b)
 }
 
 int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
-		    struct printed_task **ret_tasks, unsigned *ret_n, struct why *why)
+		    struct printed_task **ret_tasks, unsigned *ret_n, struct error *error)
 {
 	int64_t now_ms = clock_utc_ms();
 	const struct value *list;
 	struct printed_task *tasks;
 	struct value *root;
 	unsigned n = 0;
-	int r = json_read(a, text.data, text.len, &json_default_limits, &root, why);
+	int r = json_read(a, text.data, text.len, &json_default_limits, &root, error);
 
 	if (r != 0)
 		return r;
 	list = value_find(root, "tasks");
 	if (!list || list->kind != VALUE_ARRAY || list->len > AIWG_IMPORT_MAX)
-		return refuse(why, REFUSE_PARAMS, "expected a list of at most %d tasks",
+		return refuse(error, REFUSE_PARAMS, "expected a list of at most %d tasks",
 			      AIWG_IMPORT_MAX);
 	tasks = arena_zalloc(a, (list->len + 1) * sizeof(tasks[0]));
 	if (!tasks)

@@ -24,13 +24,13 @@ bool aiwg_is_nothing(const struct value *v)
 	return false;
 }
 
-int aiwg_explain_field(const struct field *f, const struct value *v, struct why *why)
+int aiwg_explain_field(const struct field *f, const struct value *v, struct error *error)
 {
 	const char *type = field_type_name(f->type);
 
 	if (f->required && aiwg_is_nothing(v))
-		return refuse_field(why, f->name, "Missing required parameter: %s", f->name);
-	return refuse_field(why, f->name, "Invalid parameter: %s must be %s %s, not %s", f->name,
+		return refuse_field(error, f->name, "Missing required parameter: %s", f->name);
+	return refuse_field(error, f->name, "Invalid parameter: %s must be %s %s, not %s", f->name,
 			    strchr("aeiou", type[0]) ? "an" : "a", type, value_kind_name(v));
 }
 
@@ -48,14 +48,15 @@ static bool read_number(const struct value *v, double *ret)
 	return value_double(&digits, ret) && !isnan(*ret);
 }
 
-int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct why *why)
+int aiwg_read_limit(const struct value *v, int64_t *ret_limit, struct error *error)
 {
 	double n = 0;
 
 	if (!aiwg_is_nothing(v) && !read_number(v, &n))
-		return refuse_field(why, "limit", "Invalid parameter: limit must be a number");
+		return refuse_field(error, "limit", "Invalid parameter: limit must be a number");
 	if (n < 0)
-		return refuse_field(why, "limit", "Invalid parameter: limit must not be negative");
+		return refuse_field(error, "limit",
+				    "Invalid parameter: limit must not be negative");
 	*ret_limit = n < TASK_LIST_MAX ? (int64_t)n : TASK_LIST_MAX;
 	return 0;
 }

@@ -9,7 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/files.h"
@@ -56,7 +56,7 @@ static struct list *projects(const struct dialect_host *h)
 
 /* ---- sockets ---- */
 
-static int prepare(struct dialect_host *h, struct why *why)
+static int prepare(struct dialect_host *h, struct error *error)
 {
 	struct list *list = arena_alloc(h->daemon->arena, sizeof(*list));
 
@@ -135,7 +135,7 @@ static struct text text_in(const struct buf *b)
 
 static void on_trust_changed(void *project);
 
-static int parse_config(struct project *p, struct project_config *c, struct why *why)
+static int parse_config(struct project *p, struct project_config *c, struct error *error)
 {
 	const struct aiwg_settings *settings = p->host->settings;
 	struct aiwg_config_file config = {.project = p->shown.folder,
@@ -150,10 +150,10 @@ static int parse_config(struct project *p, struct project_config *c, struct why 
 		return 0;
 	snprintf(file, sizeof(file), "%s/%s", p->folder, PROJECT_CONFIG);
 	if (r != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot read %s: %s", file, strerror(-r));
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot read %s: %s", file, strerror(-r));
 	config.name = file;
 	config.text = text_in(&c->text);
-	return aiwg_config_read(&c->arena, &config, &c->config, why);
+	return aiwg_config_read(&c->arena, &config, &c->config, error);
 }
 
 /* Lists what would act, and computes the digest by which the file is recognised. */
@@ -195,7 +195,7 @@ static void tell_unread(const struct project *p)
 static int read_config(struct project *p)
 {
 	struct project_config *c = calloc(1, sizeof(*c));
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	if (!c)
@@ -203,10 +203,10 @@ static int read_config(struct project *p)
 	arena_init(&c->arena, CONFIG_ARENA_MAX);
 	buf_init(&c->text, AIWG_CONFIG_MAX);
 	tell_unread(p);
-	r = parse_config(p, c, &why);
+	r = parse_config(p, c, &error);
 	if (r > 0) {
-		log_warn("could not read project settings", "reason=%s", why.text);
-		report_invalid(p, why.text);
+		log_warn("could not read project settings", "reason=%s", error.text);
+		report_invalid(p, error.text);
 	}
 	if (r == 0)
 		r = make_offer(p, c);
@@ -238,7 +238,7 @@ static int set_limits(const struct project *p)
 /* ---- tasks.json ---- */
 
 static int import_text(const struct project *p, struct text text, struct task_import *in,
-		       struct why *why)
+		       struct error *error)
 {
 	struct printed_task *tasks = NULL;
 	struct arena arena;
@@ -247,7 +247,7 @@ static int import_text(const struct project *p, struct text text, struct task_im
 
 	arena_init(&arena, IMPORT_ARENA_MAX);
 	r = aiwg_tasks_read(&arena, text, p->shown.folder, p->config->config.timeout_ms, &tasks,
-			    &in->n, why);
+			    &in->n, error);
 	in->tasks = tasks;
 	if (r == 0)
 		r = tasks_import(p->host->daemon->engine->store, &arena, in, &n);
@@ -266,7 +266,7 @@ static void import(const struct project *p)
 	struct task_import in = {.output_folder = p->host->daemon->task_folder,
 				 .output_bytes = p->host->daemon->task_bytes};
 	CLEANUP(buf_donep) struct buf text;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	buf_init(&text, AIWG_IMPORT_BYTES);
@@ -274,13 +274,13 @@ static void import(const struct project *p)
 	if (r == -ENOENT)
 		return;
 	if (r == 0)
-		r = import_text(p, text_in(&text), &in, &why);
+		r = import_text(p, text_in(&text), &in, &error);
 	if (r != 0)
 		log_warn("could not import tasks", "file=%s/%s reason=%s", p->folder, PROJECT_TASKS,
-			 r > 0 ? why.text : strerror(-r));
+			 r > 0 ? error.text : strerror(-r));
 }
 
-static int open_all(struct dialect_host *h, struct why *why)
+static int open_all(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
@@ -365,7 +365,7 @@ static int start_project(struct project *p)
 	return r;
 }
 
-static int start(struct dialect_host *h, struct why *why)
+static int start(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
@@ -405,7 +405,7 @@ static int reload_project(struct project *p)
 	return r != 0 ? r : set_limits(p);
 }
 
-static int reload(struct dialect_host *h, struct why *why)
+static int reload(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
@@ -416,20 +416,20 @@ static int reload(struct dialect_host *h, struct why *why)
 	return 0;
 }
 
-static int stopping(struct dialect_host *h, struct why *why)
+static int stopping(struct dialect_host *h, struct error *error)
 {
 	aiwg_tell_stopping(h->daemon->server);
 	return 0;
 }
 
-static int stopped(struct dialect_host *h, struct why *why)
+static int stopped(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h))
 		heartbeat_stop(list_entry(at, struct project, link)->heartbeat);
 	return 0;
 }
 
-static int free_all(struct dialect_host *h, struct why *why)
+static int free_all(struct dialect_host *h, struct error *error)
 {
 	if (!h->state)
 		return 0;

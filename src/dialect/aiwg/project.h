@@ -1,7 +1,7 @@
 /* The parts of a project that koined serves, each in a file of its own. */
 #pragma once
 
-#include "base/why.h"
+#include "base/error.h"
 #include "call/server.h"
 #include "dialect/aiwg/aiwg.h"
 #include "dialect/aiwg/config.h"
@@ -89,4 +89,4 @@ enum { AIWG_IMPORT_BYTES = 64 << 20, AIWG_IMPORT_MAX = 100000 };
  * original. The tasks are in the arena or point into `text`.
  */
 int aiwg_tasks_read(struct arena *a, struct text text, struct text project, int64_t timeout_ms,
-		    struct printed_task **ret_tasks, unsigned *ret_n, struct why *why);
+		    struct printed_task **ret_tasks, unsigned *ret_n, struct error *error);

@@ -248,7 +248,7 @@ static const struct member rule_members[] = {
 };
 /* clang-format on */
 
-static const struct portrait rule_shown = PORTRAIT(struct rule, rule_members);
+static const struct schema rule_shown = SCHEMA(struct rule, rule_members);
 
 #define DONE(kind, field) MEMBER_OF(struct rule_execution, kind, field)
 
@@ -261,7 +261,7 @@ static const struct member execution_members[] = {
 	{"error", NULL, DONE(TEXT, error), .absent = ABSENT_LEFT_OUT},
 };
 
-static const struct portrait execution_shown = PORTRAIT(struct rule_execution, execution_members);
+static const struct schema execution_shown = SCHEMA(struct rule_execution, execution_members);
 
 /* Written as in the file, if that is known. */
 static void write_part(struct json *j, const char *key, const struct value *written,

@@ -43,7 +43,7 @@ static const struct member members[] = {
 };
 /* clang-format on */
 
-static const struct portrait task_shown = PORTRAIT(struct task, members);
+static const struct schema task_shown = SCHEMA(struct task, members);
 
 void aiwg_write_task(struct json *j, const struct task *t, uint32_t which)
 {
@@ -96,10 +96,11 @@ static void write_task(const struct call *c, struct json *j, const struct task *
 
 /* ---- submit, chat ---- */
 
-static void submitted(void *arg, int r, const struct task_submitted *task, const struct why *why)
+static void submitted(void *arg, int r, const struct task_submitted *task,
+		      const struct error *error)
 {
 	struct call *c = arg;
-	struct json *j = call_object_for(c, r, why);
+	struct json *j = call_object_for(c, r, error);
 
 	if (!j)
 		return;
@@ -112,7 +113,7 @@ static void submitted(void *arg, int r, const struct task_submitted *task, const
 
 static struct done submit(struct call *c, const struct task_new *task)
 {
-	return call_await(c, task_submit(call_tasks(c), task, submitted, c, &c->why));
+	return call_await(c, task_submit(call_tasks(c), task, submitted, c, &c->error));
 }
 
 /* The original treats "" as missing. */
@@ -120,7 +121,7 @@ static int need_text(struct call *c, struct text t, unsigned field)
 {
 	if (t.len > 0)
 		return 0;
-	return refuse_field(&c->why, c->method->fields[field].name,
+	return refuse_field(&c->error, c->method->fields[field].name,
 			    "Missing required parameter: %s", c->method->fields[field].name);
 }
 
@@ -163,11 +164,11 @@ struct done aiwg_chat_send(struct call *c)
 
 /* ---- cancel ---- */
 
-static void cancelled(void *arg, int r, const struct why *why)
+static void cancelled(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 
-	(void)call_answer(c, r, why, PAIRS(JSON_BOOL("cancelled", true)));
+	(void)call_answer(c, r, error, PAIRS(JSON_BOOL("cancelled", true)));
 }
 
 struct done aiwg_task_cancel(struct call *c)
@@ -178,7 +179,7 @@ struct done aiwg_task_cancel(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	return call_await(c, task_cancel(call_tasks(c), aiwg_folder(c, in->project), in->id,
-					 cancelled, c, &c->why));
+					 cancelled, c, &c->error));
 }
 
 /* ---- list ---- */
@@ -248,7 +249,8 @@ static int list_read(struct call *c)
 {
 	struct listing *l = c->state;
 
-	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n, &c->why);
+	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n,
+			 &c->error);
 }
 
 static struct done list_was_read(struct call *c, int r)
@@ -275,7 +277,7 @@ struct done aiwg_task_list(struct call *c)
 	struct task_filter f = {.project = aiwg_folder(c, in->project)};
 	const struct task *const *tasks;
 	unsigned n;
-	int r = aiwg_read_limit(in->limit, &f.limit, &c->why);
+	int r = aiwg_read_limit(in->limit, &f.limit, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -299,7 +301,7 @@ static int get_read(struct call *c)
 	struct got *got = c->state;
 
 	return task_get_printed(call_tasks(c), c->lane, &c->arena, aiwg_folder(c, in->project),
-				in->id, OUTPUT_SHOWN, &got->printed, &c->why);
+				in->id, OUTPUT_SHOWN, &got->printed, &c->error);
 }
 
 static struct done get_was_read(struct call *c, int r)

@@ -188,7 +188,7 @@ static void simplify(char *path)
 static void watch_folder(struct project_watch *p, struct watched *w)
 {
 	struct text path = w->config->path;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	char folder[2 * PATH_LEN];
 	int r;
 
@@ -205,10 +205,10 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 			 folder, p->shown->folder.data);
 		return;
 	}
-	r = changes_watch(p->changes, folder, w, &why);
+	r = changes_watch(p->changes, folder, w, &error);
 	if (r != 0)
 		log_info("could not watch folder", "folder=%s reason=%s", folder,
-			 r > 0 ? why.text : strerror(-r));
+			 r > 0 ? error.text : strerror(-r));
 }
 
 static int start_watching(struct project_watch *p)
@@ -292,14 +292,14 @@ static void on_clock(void *arg)
 static void add_due(struct project_watch *w, const struct aiwg_job_config *config)
 {
 	struct due *d = &w->dues[w->n_dues];
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	*d = (struct due) {.config = config};
-	r = schedule_cron(config->cron, "", &d->schedule, &why);
+	r = schedule_cron(config->cron, "", &d->schedule, &error);
 	if (r != 0) {
 		log_warn("job skipped", "where=%.*s reason=%s", TEXT_ARGS(config->where),
-			 r > 0 ? why.text : strerror(-r));
+			 r > 0 ? error.text : strerror(-r));
 		return;
 	}
 	d->next_ms = schedule_next(d->schedule, clock_utc_ms());

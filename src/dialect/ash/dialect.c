@@ -1,4 +1,4 @@
-/* The portrait of ash. */
+/* The schema of ash. */
 #include "dialect/ash/ash.h"
 #include "dialect/life.h"
 #include "dialect/memory_wire.h"
@@ -82,7 +82,7 @@ static const struct ash_settings defaults;
 
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
-static int prepare(struct dialect_host *h, struct why *why)
+static int prepare(struct dialect_host *h, struct error *error)
 {
 	struct ash_settings *s = h->settings;
 	int r;
@@ -92,7 +92,7 @@ static int prepare(struct dialect_host *h, struct why *why)
 	r = context_secret_read(h->daemon->arena, text_of(s->context_secret), &s->secret);
 	/* A blank secret is refused: whoever sets one wants tokens. */
 	if (r == 0 && s->secret.n == 0)
-		return refuse(why, REFUSE_PARAMS, "ash.context_secret is blank");
+		return refuse(error, REFUSE_PARAMS, "ash.context_secret is blank");
 	return r;
 }
 

@@ -1,5 +1,5 @@
 /* The memory methods: they translate parameters to the engine's terms, and its answers to ash's. */
-#include "base/why.h"
+#include "base/error.h"
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/ash/ash.h"
@@ -23,7 +23,7 @@ static int find_asker(struct call *c, const struct ash_who *who, struct memory_a
 		return 0;
 	}
 	r = context_token_check(&c->arena, who->context_token, &settings->secret,
-				clock_utc_ms() / 1000, &claims, &c->why);
+				clock_utc_ms() / 1000, &claims, &c->error);
 	if (r == 0)
 		*ret_asker = (struct memory_asker) {
 			.user = claims.user, .chat = claims.chat, .chat_type = claims.chat_type};
@@ -55,7 +55,7 @@ struct done ash_search(struct call *c)
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)
-		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, hits, n, memory_wire_hit);
@@ -68,7 +68,7 @@ struct done ash_add(struct call *c)
 	struct memory_new new;
 	struct memory memory;
 	int r = memory_wire_new(c, &in->add, &new) ?: find_asker(c, &in->who, &new.by) ?:
-		memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
+		memory_add(call_memories(c), &c->arena, &new, &memory, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -102,7 +102,7 @@ struct done ash_list(struct call *c)
 	unsigned n;
 	int r = read_filter(c, &f)
 			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
-				       &c->why);
+				       &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -118,7 +118,7 @@ struct done ash_delete(struct call *c)
 	bool deleted = false;
 	int r = find_asker(c, &in->who, &by)
 			?: memory_delete(call_memories(c), &c->arena, &by, in->memory_id, false,
-					 &memory, &deleted, &c->why);
+					 &memory, &deleted, &c->error);
 
 	/* Of an ambiguous prefix the original says no more than this. */
 	if (r != 0 && r != REFUSE_CONFLICT)
@@ -132,17 +132,17 @@ struct done ash_reload(struct call *c)
 	const struct reload_in *in = c->in;
 	struct memory_asker by;
 	struct json *j;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r = find_asker(c, &in->who, &by);
 
 	if (r != 0)
 		return call_fail(c, r);
 	r = opts->on_reload_asked
-		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &why)
-		    : refuse(&why, REFUSE_UNAVAILABLE, "this server cannot reload its settings");
+		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &error)
+		    : refuse(&error, REFUSE_UNAVAILABLE, "this server cannot reload its settings");
 	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)
-		json_member_str(j, "error", r > 0 ? why.text : fault_words(r));
+		json_member_str(j, "error", r > 0 ? error.text : fault_words(r));
 	return call_reply_object(c);
 }

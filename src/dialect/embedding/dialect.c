@@ -1,4 +1,4 @@
-/* The portrait of the embedding service. */
+/* The schema of the embedding service. */
 #include "call/http.h"
 #include "dialect/daemon.h"
 #include "dialect/embedding/embedding.h"

@@ -117,7 +117,7 @@ static int check_dimensions(struct call *c, const struct embed *e, unsigned dim)
 
 	if (e->shape != SHAPE_OPENAI || in->dimensions == 0 || in->dimensions == dim)
 		return 0;
-	return refuse_field(&c->why, "dimensions", "dimensions must be %u, not %lld", dim,
+	return refuse_field(&c->error, "dimensions", "dimensions must be %u, not %lld", dim,
 			    (long long)in->dimensions);
 }
 
@@ -125,7 +125,7 @@ static int make(struct call *c)
 {
 	const struct embed *e = c->state;
 	struct vectors v;
-	int r = e->ask ? vectors_read(e->ask, &v, &c->why)
+	int r = e->ask ? vectors_read(e->ask, &v, &c->error)
 		       : vectors_hash(&c->arena, e->texts, e->n, &v);
 
 	if (r == 0)
@@ -157,7 +157,7 @@ static struct done made(struct call *c, int r)
 
 /* ---- asking the model, on the loop ---- */
 
-static void on_answer(void *arg, int r, const struct why *why)
+static void on_answer(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 
@@ -165,13 +165,13 @@ static void on_answer(void *arg, int r, const struct why *why)
 		(void)call_work(c, READER, make, made);
 		return;
 	}
-	c->why = *why;
+	c->error = *error;
 	(void)made(c, r);
 }
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)made(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)made(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done start(struct call *c, struct embed *e)
@@ -182,7 +182,7 @@ static struct done start(struct call *c, struct embed *e)
 	c->state = e;
 	if (!model)
 		return call_work(c, READER, make, made);
-	r = vectors_ask(model, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->why);
+	r = vectors_ask(model, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->error);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
 }
 
@@ -203,22 +203,22 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 	unsigned n = 0;
 
 	if (list->len > VECTORS_TEXTS_MAX)
-		return refuse_field(&c->why, name, "%s has more than %d strings", name,
+		return refuse_field(&c->error, name, "%s has more than %d strings", name,
 				    VECTORS_TEXTS_MAX);
 	texts = arena_alloc(&c->arena, list->len * sizeof(*texts));
 	if (!texts)
 		return -ENOMEM;
 	value_each (item, list) {
 		if (item->kind != VALUE_STRING)
-			return refuse_field(&c->why, name, "%s must contain strings, not %s", name,
-					    value_kind_name(item));
+			return refuse_field(&c->error, name, "%s must contain strings, not %s",
+					    name, value_kind_name(item));
 		if (e->shape == SHAPE_BATCH && is_blank(value_text(item)))
-			return refuse_field(&c->why, name, "empty text in batch");
+			return refuse_field(&c->error, name, "empty text in batch");
 		texts[n++] = value_text(item);
 	}
 	e->texts = texts;
 	e->n = n;
-	return vectors_check_list(name, texts, n, &c->why);
+	return vectors_check_list(name, texts, n, &c->error);
 }
 
 static struct done begin(struct call *c, const char *name, const struct value *list,
@@ -234,7 +234,7 @@ static struct done begin(struct call *c, const char *name, const struct value *l
 	*text = one;
 	e->texts = text;
 	e->n = 1;
-	r = list ? take_texts(c, name, list, e) : vectors_check(name, one, &c->why);
+	r = list ? take_texts(c, name, list, e) : vectors_check(name, one, &c->error);
 	return r != 0 ? call_fail(c, r) : start(c, e);
 }
 
@@ -260,10 +260,10 @@ static int check_model(struct call *c, struct text asked)
 
 	if (asked.len == 0 || ours.len == 0 || text_equal(asked, ours))
 		return 0;
-	refuse_field(&c->why, "model", "model not found: '%.*s' (available: '%.*s')",
+	refuse_field(&c->error, "model", "model not found: '%.*s' (available: '%.*s')",
 		     (int)text_cut(asked, 60).len, asked.data, (int)text_cut(ours, 60).len,
 		     ours.data);
-	c->why.code = REFUSE_NOT_FOUND;
+	c->error.code = REFUSE_NOT_FOUND;
 	return REFUSE_NOT_FOUND;
 }
 
@@ -276,7 +276,7 @@ struct done embedding_openai(struct call *c)
 
 	wish.base64 = text_is(in->encoding_format, "base64");
 	if (!list && in->input->kind != VALUE_STRING)
-		r = refuse_field(&c->why, "input", "input must be a string or a list of strings");
+		r = refuse_field(&c->error, "input", "input must be a string or a list of strings");
 	else
 		r = check_model(c, in->model);
 	if (r != 0)

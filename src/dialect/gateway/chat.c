@@ -186,7 +186,7 @@ static struct text words_of(const struct completion_answer *got)
 {
 	if (got->error.data)
 		return got->error;
-	return text_of(got->result > 0 && got->why ? got->why->text : "internal error");
+	return text_of(got->result > 0 && got->refused ? got->refused->text : "internal error");
 }
 
 /* Used in a stream that has begun: clients look for an error there. */
@@ -195,7 +195,7 @@ static void add_error(struct buf *out, const struct asked *a, const struct compl
 	const struct http_refusal no = {
 		.status = status_of(a, got),
 		.message = words_of(got),
-		.why = got->result > 0 ? got->why : NULL,
+		.error = got->result > 0 ? got->refused : NULL,
 		.route = a->call->route,
 	};
 
@@ -208,8 +208,8 @@ static void fail(struct asked *a, const struct completion_answer *got)
 {
 	struct call *c = a->call;
 
-	if (got->result > 0 && got->why)
-		c->why = *got->why;
+	if (got->result > 0 && got->refused)
+		c->error = *got->refused;
 	if (got->error.data)
 		(void)call_fail_with(c, agent_status(got), got->error, (struct text) {0});
 	else
@@ -311,7 +311,8 @@ static void push(struct asked *a)
 	if (r == -ENOBUFS && !a->completion)
 		note_progress(a);
 	if (r == -ENOBUFS && is_stuck(a)) {
-		r = refuse(&a->call->why, REFUSE_TIMEOUT, "the client does not read the response");
+		r = refuse(&a->call->error, REFUSE_TIMEOUT,
+			   "the client does not read the response");
 	} else if (r == -ENOBUFS) {
 		timer_start(a->timer, AGAIN_MS);
 		return;
@@ -391,7 +392,7 @@ static void on_cancel(struct call *c, void *arg)
 		return;
 	}
 	asked_done(a);
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static int make_stream(struct asked *a, const struct gateway_chat_in *in)
@@ -420,7 +421,7 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 	a->created = clock_utc_ms() / 1000;
 	if (r == 0)
 		r = completion_start(call_engine(c), c->server->loop, gateway_settings(c), &ask,
-				     &sink, &a->completion, &c->why);
+				     &sink, &a->completion, &c->error);
 	if (r != 0)
 		return r;
 	snprintf(a->agent, sizeof(a->agent), "%s", completion_agent(a->completion));
@@ -439,7 +440,7 @@ struct done gateway_chat(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (in->n != 1)
 		return call_fail(
-			c, refuse_field(&c->why, "n", "n must be 1, not %lld", (long long)in->n));
+			c, refuse_field(&c->error, "n", "n must be 1, not %lld", (long long)in->n));
 	a->call = c;
 	buf_init(&a->text, CHAT_TEXT_MAX);
 	buf_init(&a->rest, c->out.max);

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "dialect/gateway/completion_inner.h"
 #include "dialect/gateway/tool_json.h"
 #include "engine/engine.h"
@@ -69,7 +69,7 @@ int gateway_count(struct chat *chat, struct gateway_known *known)
 	return chat_highest(chat, prefix, &known->last_number);
 }
 
-static void on_ended(void *arg, int result, const struct why *why)
+static void on_ended(void *arg, int result, const struct error *error)
 {
 }
 
@@ -77,7 +77,7 @@ static void on_ended(void *arg, int result, const struct why *why)
 static void count_in(struct completion *c)
 {
 	char old[CHAT_ID_MAX + 1];
-	struct why why;
+	struct error error;
 
 	if (!c->is_new)
 		return;
@@ -85,7 +85,7 @@ static void count_in(struct completion *c)
 	if (c->number <= COMPLETION_KEPT)
 		return;
 	snprintf(old, sizeof(old), "%s%lld", prefix, (long long)(c->number - COMPLETION_KEPT));
-	(void)chat_destroy(c->chat, text_of(old), on_ended, NULL, &why);
+	(void)chat_destroy(c->chat, text_of(old), on_ended, NULL, &error);
 }
 
 static void know(struct gateway_known *k, uint64_t said, int64_t number)
@@ -165,9 +165,9 @@ static void finish(struct completion *c, struct completion_answer *a)
 	completion_free(c);
 }
 
-static void finish_with(struct completion *c, int result, const struct why *why)
+static void finish_with(struct completion *c, int result, const struct error *error)
 {
-	struct completion_answer a = {.result = result, .why = why};
+	struct completion_answer a = {.result = result, .refused = error};
 
 	finish(c, &a);
 }
@@ -185,12 +185,12 @@ static void finish_well(struct completion *c, const char *how, const struct chat
 
 static void finish_cancelled(struct completion *c)
 {
-	struct why why = {0};
+	struct error error = {0};
 
 	finish_with(c,
-		    c->late ? refuse(&why, REFUSE_TIMEOUT, "timeout waiting for agent")
-			    : refuse(&why, REFUSE_CANCELLED, "cancelled"),
-		    &why);
+		    c->late ? refuse(&error, REFUSE_TIMEOUT, "timeout waiting for agent")
+			    : refuse(&error, REFUSE_CANCELLED, "cancelled"),
+		    &error);
 }
 
 /* ---- a turn ---- */
@@ -314,7 +314,7 @@ static void start_tools(struct completion *c, const struct chat_answer *a)
 
 static void fail_turn(struct completion *c, const struct chat_answer *a)
 {
-	struct completion_answer answer = {.result = a->result, .why = a->why};
+	struct completion_answer answer = {.result = a->result, .refused = a->error};
 
 	/* To OpenAI's clients, what came before the filter is an answer. */
 	if (a->result > 0 && a->cause == AGENT_CAUSE_FILTER) {
@@ -403,19 +403,19 @@ static int fill(struct completion *c, struct chat_ask *ask)
 static void send_turn(struct completion *c)
 {
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = c};
-	struct why why = {0};
+	struct error error = {0};
 	struct chat_ask ask;
 	int r = fill(c, &ask);
 
 	c->told = 0;
 	timer_start(c->timer, c->timeout_ms);
 	if (r == 0)
-		r = chat_send(c->chat, &ask, &sink, &c->turn, &why);
+		r = chat_send(c->chat, &ask, &sink, &c->turn, &error);
 	if (r == 0) {
 		count_in(c);
 	} else {
 		count_out(c);
-		finish_with(c, r, &why);
+		finish_with(c, r, &error);
 	}
 }
 
@@ -446,23 +446,23 @@ static void keep_result(struct completion *c, const char *error, const struct to
 	c->at++;
 }
 
-static void on_tool(void *arg, int result, const struct tool_result *got, const struct why *why)
+static void on_tool(void *arg, int result, const struct tool_result *got, const struct error *error)
 {
 	struct completion *c = arg;
-	const char *error = NULL;
+	const char *reason = NULL;
 
 	c->run = NULL;
 	if (result == REFUSE_STOPPING) {
-		finish_with(c, result, why);
+		finish_with(c, result, error);
 		return;
 	}
 	if (result != 0)
-		error = result > 0 && why ? why->text : fault_words(result);
-	keep_result(c, error, got);
+		reason = result > 0 && error ? error->text : fault_words(result);
+	keep_result(c, reason, got);
 	run_next(c);
 }
 
-static int start_tool(struct completion *c, const struct tool_call *call, struct why *why)
+static int start_tool(struct completion *c, const struct tool_call *call, struct error *error)
 {
 	const struct json_limits limits = {.depth = 64, .values = 10000};
 	struct tool_ask ask = {.agent = TEXT("gateway"),
@@ -475,24 +475,24 @@ static int start_tool(struct completion *c, const struct tool_call *call, struct
 	int r;
 
 	if (!tool_find(c->our_tools, call->name, &ask.id) || !(c->tools & 1U << ask.id))
-		return refuse(why, REFUSE_NOT_FOUND, "tool not found: %.*s",
+		return refuse(error, REFUSE_NOT_FOUND, "tool not found: %.*s",
 			      TEXT_ARGS(text_cut(call->name, 100)));
-	r = json_read(&c->arena, input.data, input.len, &limits, &v, why);
+	r = json_read(&c->arena, input.data, input.len, &limits, &v, error);
 	if (r != 0)
 		return r;
 	ask.input = v;
-	return tool_run(c->our_tools, &ask, on_tool, c, &c->run, why);
+	return tool_run(c->our_tools, &ask, on_tool, c, &c->run, error);
 }
 
 static void run_next(struct completion *c)
 {
 	while (c->at < c->n_calls && !c->cancelled) {
-		struct why why = {0};
-		int r = start_tool(c, &c->calls[c->at], &why);
+		struct error error = {0};
+		int r = start_tool(c, &c->calls[c->at], &error);
 
 		if (r == 0)
 			return;
-		keep_result(c, r > 0 ? why.text : fault_words(r), NULL);
+		keep_result(c, r > 0 ? error.text : fault_words(r), NULL);
 	}
 	if (c->cancelled)
 		finish_cancelled(c);
@@ -547,9 +547,9 @@ static void on_timer(void *arg)
 	completion_cancel(c);
 }
 
-static int set_up(struct completion *c, const struct completion_ask *ask, struct why *why)
+static int set_up(struct completion *c, const struct completion_ask *ask, struct error *error)
 {
-	int r = completion_read(&c->arena, ask, &c->in, why);
+	int r = completion_read(&c->arena, ask, &c->in, error);
 
 	/* Twice, because the call holds as much again. */
 	c->bytes = 2 * c->arena.used;
@@ -565,20 +565,20 @@ static int set_up(struct completion *c, const struct completion_ask *ask, struct
 
 int completion_start(struct engine *s, struct loop *loop, const struct gateway_settings *settings,
 		     const struct completion_ask *ask, const struct completion_sink *sink,
-		     struct completion **ret_completion, struct why *why)
+		     struct completion **ret_completion, struct error *error)
 {
 	struct agent *agent = ask->model.len > 0 ? chat_agent(s->chat, ask->model) : NULL;
 	struct completion *c;
 	int r;
 
 	if (settings->known->bytes > COMPLETION_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "running requests use too much memory (limit %d bytes)",
 			      COMPLETION_BYTES_MAX);
 	if (!agent)
 		agent = chat_agent(s->chat, (struct text) {NULL, 0});
 	if (!agent)
-		return refuse(why, REFUSE_UNAVAILABLE, "agent not initialized");
+		return refuse(error, REFUSE_UNAVAILABLE, "agent not initialized");
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
@@ -593,7 +593,7 @@ int completion_start(struct engine *s, struct loop *loop, const struct gateway_s
 	c->agent = agent;
 	arena_init(&c->arena, ARENA_MAX);
 	buf_init(&c->text, CHAT_TEXT_MAX);
-	r = set_up(c, ask, why) ?: timer_new(loop, on_timer, c, &c->timer);
+	r = set_up(c, ask, error) ?: timer_new(loop, on_timer, c, &c->timer);
 	if (r != 0) {
 		completion_free(c);
 		return r;

@@ -33,8 +33,8 @@ struct completion_ask {
 };
 
 struct completion_answer {
-	int result; /* 0, a refusal (see why), or a fault */
-	const struct why *why;
+	int result; /* 0, a refusal (see refused), or a fault */
+	const struct error *refused;
 	struct text error;             /* the whole message of an agent that failed, or {NULL, 0} */
 	enum agent_cause cause;        /* the agent's, if it failed */
 	struct text content;           /* all that came, whatever the result */
@@ -56,7 +56,7 @@ struct completion_sink {
 /* Nothing is called back before this has returned. */
 int completion_start(struct engine *s, struct loop *loop, const struct gateway_settings *settings,
 		     const struct completion_ask *ask, const struct completion_sink *sink,
-		     struct completion **ret_completion, struct why *why);
+		     struct completion **ret_completion, struct error *error);
 
 /* on_done is called soon, perhaps from within, with what came so far and REFUSE_CANCELLED. */
 void completion_cancel(struct completion *c);

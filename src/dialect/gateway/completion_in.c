@@ -24,7 +24,8 @@ static int copy(struct arena *a, struct text from, struct text *to)
 
 /* ---- content: a string, or parts; only text parts are read, one line each ---- */
 
-static int join_parts(struct arena *a, const struct value *parts, struct text *ret, struct why *why)
+static int join_parts(struct arena *a, const struct value *parts, struct text *ret,
+		      struct error *error)
 {
 	size_t n = 0;
 	char *out;
@@ -34,7 +35,7 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
 
 		if (!text.data)
-			return refuse_field(why, "messages", "only text parts are supported");
+			return refuse_field(error, "messages", "only text parts are supported");
 		n += text.len + 1;
 	}
 	out = arena_alloc(a, n + 1);
@@ -53,7 +54,7 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 }
 
 static int read_content(struct arena *a, const struct value *message, struct text *ret,
-			struct why *why)
+			struct error *error)
 {
 	const struct value *v = value_find(message, "content");
 
@@ -62,8 +63,8 @@ static int read_content(struct arena *a, const struct value *message, struct tex
 	if (v->kind == VALUE_STRING)
 		return copy(a, value_text(v), ret);
 	if (v->kind == VALUE_ARRAY)
-		return join_parts(a, v, ret, why);
-	return refuse_field(why, "messages", "content must be a string or a list of parts");
+		return join_parts(a, v, ret, error);
+	return refuse_field(error, "messages", "content must be a string or a list of parts");
 }
 
 static bool has_content(const struct value *message)
@@ -75,7 +76,8 @@ static bool has_content(const struct value *message)
 
 /* ---- messages ---- */
 
-static int read_calls(struct arena *a, const struct value *list, struct message *m, struct why *why)
+static int read_calls(struct arena *a, const struct value *list, struct message *m,
+		      struct error *error)
 {
 	struct tool_call *calls;
 	unsigned n = 0;
@@ -84,7 +86,7 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 	if (!is_list(list))
 		return 0;
 	if (list->len > AGENT_CALLS_MAX)
-		return refuse_field(why, "messages", "more than %d tool_calls in a message",
+		return refuse_field(error, "messages", "more than %d tool_calls in a message",
 				    AGENT_CALLS_MAX);
 	calls = arena_zalloc(a, list->len * sizeof(calls[0]));
 	if (!calls)
@@ -99,7 +101,7 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 			return r;
 		if (calls[n].id.len == 0 || calls[n].name.len == 0)
 			return refuse_field(
-				why, "messages",
+				error, "messages",
 				"each entry of tool_calls requires an id and a function name");
 		n++;
 	}
@@ -119,7 +121,7 @@ static bool is_failure(const struct value *result)
 /* The original's shape: one message brings several results, each of which becomes a message
  * here. */
 static int read_results(struct arena *a, const struct value *list, struct completion_in *in,
-			struct why *why)
+			struct error *error)
 {
 	value_each (item, list) {
 		const struct value *result = value_find(item, "result");
@@ -127,7 +129,7 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 		int r = copy(a, member(item, "id"), &m->call_id);
 
 		if (r == 0 && m->call_id.len == 0)
-			r = refuse_field(why, "messages",
+			r = refuse_field(error, "messages",
 					 "each entry of tool_results requires an id");
 		if (r == 0 && (!result || result->kind == VALUE_STRING))
 			r = copy(a, value_text(result), &m->text);
@@ -143,11 +145,11 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 }
 
 static int read_said(struct arena *a, const struct value *v, struct completion_in *in,
-		     struct why *why)
+		     struct error *error)
 {
 	struct message *m = &in->messages[in->n_messages];
 	struct text role = member(v, "role");
-	int r = read_content(a, v, &m->text, why);
+	int r = read_content(a, v, &m->text, error);
 
 	if (r != 0)
 		return r;
@@ -157,15 +159,15 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 		m->role = MESSAGE_USER;
 	} else if (text_is(role, "assistant")) {
 		m->role = MESSAGE_ASSISTANT;
-		r = read_calls(a, value_find(v, "tool_calls"), m, why);
+		r = read_calls(a, value_find(v, "tool_calls"), m, error);
 	} else if (text_is(role, "tool")) {
 		m->role = MESSAGE_TOOL;
 		r = copy(a, member(v, "tool_call_id"), &m->call_id);
 		if (r == 0 && m->call_id.len == 0)
-			r = refuse_field(why, "messages", "a tool message requires tool_call_id");
+			r = refuse_field(error, "messages", "a tool message requires tool_call_id");
 	} else {
 		r = refuse_field(
-			why, "messages",
+			error, "messages",
 			"role must be system, developer, user, assistant or tool, not '%.*s'",
 			TEXT_ARGS(text_cut(role, 40)));
 	}
@@ -175,10 +177,10 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 
 /* Reads the text that came beside results, from whoever brought them. */
 static int read_beside(struct arena *a, const struct value *v, struct completion_in *in,
-		       struct why *why)
+		       struct error *error)
 {
 	struct message *m = &in->messages[in->n_messages];
-	int r = read_content(a, v, &m->text, why);
+	int r = read_content(a, v, &m->text, error);
 
 	m->role = MESSAGE_USER;
 	in->n_messages += r == 0;
@@ -187,27 +189,27 @@ static int read_beside(struct arena *a, const struct value *v, struct completion
 
 /* Text that comes beside results is placed after them. */
 static int read_message(struct arena *a, const struct value *v, struct completion_in *in,
-			struct why *why)
+			struct error *error)
 {
 	const struct value *results = value_find(v, "tool_results");
 	struct text role = member(v, "role");
 	int r;
 
 	if (!is_list(results))
-		return read_said(a, v, in, why);
+		return read_said(a, v, in, error);
 	if (text_is(role, "assistant")) {
-		r = read_said(a, v, in, why);
-		return r == 0 ? read_results(a, results, in, why) : r;
+		r = read_said(a, v, in, error);
+		return r == 0 ? read_results(a, results, in, error) : r;
 	}
-	r = read_results(a, results, in, why);
+	r = read_results(a, results, in, error);
 	if (r != 0 || !has_content(v))
 		return r;
-	return text_is(role, "tool") ? read_beside(a, v, in, why) : read_said(a, v, in, why);
+	return text_is(role, "tool") ? read_beside(a, v, in, error) : read_said(a, v, in, error);
 }
 
 /* The question is the last message, or the results that end the list. Calls of our own tools
  * that have not run yet are run first. */
-static int find_question(struct completion_in *in, struct why *why)
+static int find_question(struct completion_in *in, struct error *error)
 {
 	unsigned n = in->n_messages;
 
@@ -221,7 +223,7 @@ static int find_question(struct completion_in *in, struct why *why)
 	if (in->messages[n - 1].n_calls > 0 && !in->own_tools)
 		return 0;
 	if (in->messages[n - 1].role == MESSAGE_ASSISTANT)
-		return refuse_field(why, "messages",
+		return refuse_field(error, "messages",
 				    "the last message must have the role user or tool");
 	if (in->messages[n - 1].role == MESSAGE_USER) {
 		in->n_history = n - 1;
@@ -230,7 +232,8 @@ static int find_question(struct completion_in *in, struct why *why)
 	while (n > 0 && in->messages[n - 1].role == MESSAGE_TOOL)
 		n--;
 	if (in->n_messages - n > AGENT_CALLS_MAX)
-		return refuse_field(why, "messages", "more than %d tool results", AGENT_CALLS_MAX);
+		return refuse_field(error, "messages", "more than %d tool results",
+				    AGENT_CALLS_MAX);
 	in->n_history = n;
 	return 0;
 }
@@ -261,22 +264,22 @@ static size_t count_results(const struct value *message)
 }
 
 static int read_messages(struct arena *a, const struct value *list, struct completion_in *in,
-			 struct why *why)
+			 struct error *error)
 {
 	size_t n = 0;
 
 	if (!is_list(list))
-		return refuse_field(why, "messages", "messages must be a non-empty list");
+		return refuse_field(error, "messages", "messages must be a non-empty list");
 	value_each (v, list)
 		n += 1 + count_results(v);
 	if (n > COMPLETION_MESSAGES_MAX)
-		return refuse_field(why, "messages", "more than %d messages",
+		return refuse_field(error, "messages", "more than %d messages",
 				    COMPLETION_MESSAGES_MAX);
 	in->messages = arena_zalloc(a, n * sizeof(in->messages[0]));
 	if (!in->messages)
 		return -ENOMEM;
 	value_each (v, list) {
-		int r = read_message(a, v, in, why);
+		int r = read_message(a, v, in, error);
 
 		if (r != 0)
 			return r;
@@ -291,14 +294,15 @@ static int read_messages(struct arena *a, const struct value *list, struct compl
 
 /* ---- tools ---- */
 
-static int read_tool(struct arena *a, const struct value *v, struct agent_tool *t, struct why *why)
+static int read_tool(struct arena *a, const struct value *v, struct agent_tool *t,
+		     struct error *error)
 {
 	const struct value *function = value_find(v, "function");
 	const struct value *schema = value_find(function, "parameters");
 	int r = copy(a, member(function, "name"), &t->name);
 
 	if (r == 0 && t->name.len == 0)
-		r = refuse_field(why, "tools",
+		r = refuse_field(error, "tools",
 				 "each entry of tools must be a function with a name");
 	if (r == 0 && member(function, "description").data)
 		r = copy(a, member(function, "description"), &t->description);
@@ -308,16 +312,16 @@ static int read_tool(struct arena *a, const struct value *v, struct agent_tool *
 }
 
 static int read_tools(struct arena *a, const struct value *list, struct completion_in *in,
-		      struct why *why)
+		      struct error *error)
 {
 	if (list->len > AGENT_TOOLS_MAX)
-		return refuse_field(why, "tools", "more than %d tools", AGENT_TOOLS_MAX);
+		return refuse_field(error, "tools", "more than %d tools", AGENT_TOOLS_MAX);
 	in->tools = arena_zalloc(a, list->len * sizeof(in->tools[0]));
 	if (!in->tools)
 		return -ENOMEM;
 	in->own_tools = true;
 	value_each (v, list) {
-		int r = read_tool(a, v, &in->tools[in->n_tools], why);
+		int r = read_tool(a, v, &in->tools[in->n_tools], error);
 
 		if (r != 0)
 			return r;
@@ -328,31 +332,32 @@ static int read_tools(struct arena *a, const struct value *list, struct completi
 
 /* Passed on unchecked: the model's provider knows what is valid. */
 static int read_shape(struct arena *a, const struct value *v, const char *name, struct text *ret,
-		      struct why *why)
+		      struct error *error)
 {
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	if (v->raw_len > COMPLETION_SHAPE_MAX)
-		return refuse_field(why, name, "%s is larger than %d bytes", name,
+		return refuse_field(error, name, "%s is larger than %d bytes", name,
 				    COMPLETION_SHAPE_MAX);
 	return json_compact(a, v, ret);
 }
 
 int completion_read(struct arena *a, const struct completion_ask *ask, struct completion_in *ret,
-		    struct why *why)
+		    struct error *error)
 {
-	int r = read_messages(a, ask->messages, ret, why);
+	int r = read_messages(a, ask->messages, ret, error);
 
 	if (r == 0 && is_list(ask->tools))
-		r = read_tools(a, ask->tools, ret, why);
+		r = read_tools(a, ask->tools, ret, error);
 	if (text_is(value_text(ask->choice), "none")) {
 		ret->own_tools = true;
 		ret->n_tools = 0;
 	}
 	/* Only for the client's tools: an agent that is forced to call ours would never end. */
 	if (r == 0 && ret->n_tools > 0)
-		r = read_shape(a, ask->choice, "tool_choice", &ret->shape.tool_choice, why);
+		r = read_shape(a, ask->choice, "tool_choice", &ret->shape.tool_choice, error);
 	if (r == 0)
-		r = read_shape(a, ask->format, "response_format", &ret->shape.response_format, why);
-	return r == 0 ? find_question(ret, why) : r;
+		r = read_shape(a, ask->format, "response_format", &ret->shape.response_format,
+			       error);
+	return r == 0 ? find_question(ret, error) : r;
 }

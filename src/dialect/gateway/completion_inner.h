@@ -19,7 +19,7 @@ struct completion_in {
 };
 
 int completion_read(struct arena *a, const struct completion_ask *ask, struct completion_in *ret,
-		    struct why *why);
+		    struct error *error);
 
 /* Continues a hash with one more message. */
 uint64_t completion_hash(uint64_t hash, const struct message *m);

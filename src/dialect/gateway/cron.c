@@ -21,8 +21,8 @@ static const struct member state_members[] = {
 	{"runs", NULL, MEMBER(INT, n_fired)},
 };
 
-static const struct portrait job_shown = PORTRAIT(struct job_info, members);
-static const struct portrait state_shown = PORTRAIT(struct job_info, state_members);
+static const struct schema job_shown = SCHEMA(struct job_info, members);
+static const struct schema state_shown = SCHEMA(struct job_info, state_members);
 
 /* Members that we write ourselves. */
 static bool is_ours(struct text key)
@@ -30,7 +30,8 @@ static bool is_ours(struct text key)
 	static const char *const names[] = {"id", "state", "success", "ok", "jobId", "job"};
 	unsigned found;
 
-	portrait_each (m, &job_shown) {
+	schema_each(m, &job_shown)
+	{
 		if (text_is(key, m->name))
 			return true;
 	}
@@ -115,9 +116,10 @@ struct done gateway_cron_status(struct call *c)
 /* ---- changes ---- */
 
 /* Some clients look for the job's members beside "ok", others in "job". */
-static void answer(struct call *c, int result, const struct job_info *job, const struct why *why)
+static void answer(struct call *c, int result, const struct job_info *job,
+		   const struct error *error)
 {
-	struct json *j = call_object_for(c, result, why);
+	struct json *j = call_object_for(c, result, error);
 
 	if (!j)
 		return;
@@ -132,9 +134,9 @@ static void answer(struct call *c, int result, const struct job_info *job, const
 	(void)call_reply_object(c);
 }
 
-static void on_done(void *arg, int result, const struct job_info *job, const struct why *why)
+static void on_done(void *arg, int result, const struct job_info *job, const struct error *error)
 {
-	answer(arg, result, job, why);
+	answer(arg, result, job, error);
 }
 
 /* A change goes on, whether or not its client waits. */
@@ -152,7 +154,7 @@ static int read_id(struct call *c, struct text *ret_id)
 	const struct gateway_job_in *in = c->in;
 
 	*ret_id = in->job_id.len > 0 ? in->job_id : in->id;
-	return ret_id->len > 0 ? 0 : refuse_field(&c->why, "jobId", "jobId is required");
+	return ret_id->len > 0 ? 0 : refuse_field(&c->error, "jobId", "jobId is required");
 }
 
 /* Some clients put the job into "job". */
@@ -166,7 +168,7 @@ static const struct value *job_in(const struct value *params)
 
 struct done gateway_cron_add(struct call *c)
 {
-	int r = job_add(call_jobs(c), job_in(c->request.params), on_done, c, &c->why);
+	int r = job_add(call_jobs(c), job_in(c->request.params), on_done, c, &c->error);
 
 	return begun(c, r);
 }
@@ -178,14 +180,14 @@ struct done gateway_cron_update(struct call *c)
 	int r = read_id(c, &id);
 
 	if (r == 0 && !in->patch)
-		r = refuse_field(&c->why, "patch", "patch is required");
-	return begun(c, r ?: job_update(call_jobs(c), id, in->patch, on_done, c, &c->why));
+		r = refuse_field(&c->error, "patch", "patch is required");
+	return begun(c, r ?: job_update(call_jobs(c), id, in->patch, on_done, c, &c->error));
 }
 
 struct done gateway_cron_remove(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id) ?: job_remove(call_jobs(c), id, on_done, c, &c->why);
+	int r = read_id(c, &id) ?: job_remove(call_jobs(c), id, on_done, c, &c->error);
 
 	return begun(c, r);
 }
@@ -193,7 +195,7 @@ struct done gateway_cron_remove(struct call *c)
 struct done gateway_cron_run(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id) ?: job_run(call_jobs(c), id, on_done, c, &c->why);
+	int r = read_id(c, &id) ?: job_run(call_jobs(c), id, on_done, c, &c->error);
 
 	return begun(c, r);
 }

@@ -1,4 +1,4 @@
-/* The portrait of the gateway. */
+/* The schema of the gateway. */
 #include "call/http.h"
 #include "dialect/daemon.h"
 #include "dialect/gateway/gateway.h"

@@ -59,7 +59,7 @@ struct done gateway_model(struct call *c)
 	const struct agent *a = chat_agent(call_chat(c), c->path_name);
 
 	if (!a)
-		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "model not found: '%.*s'",
+		return call_fail(c, refuse(&c->error, REFUSE_NOT_FOUND, "model not found: '%.*s'",
 					   TEXT_ARGS(text_cut(c->path_name, 100))));
 	dialect_openai_model(call_result(c), c, text_of(a->name));
 	return call_reply(c);

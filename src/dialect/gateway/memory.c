@@ -5,13 +5,14 @@
 #include "engine/program/tool.h"
 #include "dialect/engine.h"
 
-static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
+static void on_result(void *arg, int result, const struct tool_result *got,
+		      const struct error *error)
 {
 	struct call *c = arg;
 
 	c->state = NULL;
 	if (result != 0) {
-		(void)call_fail_for(c, result, why);
+		(void)call_fail_for(c, result, error);
 		return;
 	}
 	json_raw(call_result(c), got->text.data, got->text.len);
@@ -22,7 +23,7 @@ static void on_cancel(struct call *c, void *arg)
 {
 	tool_leave(c->state);
 	c->state = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done run(struct call *c, enum tool_id id, const struct object_builder *input)
@@ -35,7 +36,7 @@ static struct done run(struct call *c, enum tool_id id, const struct object_buil
 		.peer = c->peer,
 	};
 	struct tool_run *run = NULL;
-	int r = input->err ?: tool_run(call_tools(c), &ask, on_result, c, &run, &c->why);
+	int r = input->err ?: tool_run(call_tools(c), &ask, on_result, c, &run, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);

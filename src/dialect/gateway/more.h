@@ -28,4 +28,4 @@ struct done gateway_process_kill(struct call *c);
 
 /* ---- ws.c ---- */
 
-int gateway_ws(struct client *s, const struct upgrade_request *r, struct why *why);
+int gateway_ws(struct client *s, const struct upgrade_request *r, struct error *error);

@@ -9,13 +9,13 @@
 
 /* Begins the answer after a wait. NULL: the wait failed, and the call has been answered. */
 static struct json *begin_answer(struct call *c, int r, const struct process_info *p,
-				 const struct why *why)
+				 const struct error *error)
 {
 	struct json *j;
 
 	c->state = NULL;
 	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+		(void)call_fail_for(c, r, error);
 		return NULL;
 	}
 	j = call_object(c);
@@ -45,10 +45,10 @@ static void write_end(struct json *j, const struct process_info *p)
 
 /* ---- start ---- */
 
-static void started(void *arg, int r, const struct process_info *p, const struct why *why)
+static void started(void *arg, int r, const struct process_info *p, const struct error *error)
 {
 	struct call *c = arg;
-	struct json *j = begin_answer(c, r, p, why);
+	struct json *j = begin_answer(c, r, p, error);
 
 	if (!j)
 		return;
@@ -65,12 +65,12 @@ static void ask_cancelled(struct call *c, void *arg)
 {
 	process_ask_leave(c->state);
 	c->state = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static int bad_env(struct call *c)
 {
-	return refuse_field(&c->why, "env",
+	return refuse_field(&c->error, "env",
 			    "env must be lines of NAME=VALUE, a list of NAME=VALUE, or an object");
 }
 
@@ -154,7 +154,7 @@ struct done gateway_process_start(struct call *c)
 				  .peer = c->peer};
 	struct process_ask *ask = NULL;
 	int r = read_env(c, in->env, &new)
-			?: process_start(call_processes(c), &new, started, c, &ask, &c->why);
+			?: process_start(call_processes(c), &new, started, c, &ask, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -188,7 +188,7 @@ struct done gateway_process_list(struct call *c)
 		arena_alloc(&c->arena, PROCESS_KEPT_MAX * sizeof(struct process_info));
 	struct json *j;
 	unsigned n;
-	int r = list ? process_list(call_processes(c), list, &n, &c->why) : -ENOMEM;
+	int r = list ? process_list(call_processes(c), list, &n, &c->error) : -ENOMEM;
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -214,8 +214,8 @@ struct done gateway_process_log(struct call *c)
 	struct json *j;
 	size_t whole;
 	int r = process_log(all, in->session_id, in->offset > 0 ? in->offset : 0, limit, &log,
-			    &c->why)
-			?: process_get(all, in->session_id, &info, &c->why);
+			    &c->error)
+			?: process_get(all, in->session_id, &info, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -236,11 +236,11 @@ struct done gateway_process_log(struct call *c)
 
 /* ---- write ---- */
 
-static void written(void *arg, int r, const struct process_info *p, const struct why *why)
+static void written(void *arg, int r, const struct process_info *p, const struct error *error)
 {
 	struct call *c = arg;
 	const struct gateway_process_in *in = c->in;
-	struct json *j = begin_answer(c, r, p, why);
+	struct json *j = begin_answer(c, r, p, error);
 
 	if (!j)
 		return;
@@ -256,10 +256,10 @@ struct done gateway_process_write(struct call *c)
 	int r = 0;
 
 	if (in->data.len == 0 && !in->eof)
-		r = refuse_field(&c->why, "data", "data is required");
+		r = refuse_field(&c->error, "data", "data is required");
 	if (r == 0)
 		r = process_write(call_processes(c), in->session_id, in->data, in->eof, &c->peer,
-				  written, c, &ask, &c->why);
+				  written, c, &ask, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = ask;
@@ -268,10 +268,10 @@ struct done gateway_process_write(struct call *c)
 
 /* ---- kill ---- */
 
-static void killed(void *arg, int r, const struct process_info *p, const struct why *why)
+static void killed(void *arg, int r, const struct process_info *p, const struct error *error)
 {
 	struct call *c = arg;
-	struct json *j = begin_answer(c, r, p, why);
+	struct json *j = begin_answer(c, r, p, error);
 
 	if (!j)
 		return;
@@ -284,7 +284,7 @@ static void kill_cancelled(struct call *c, void *arg)
 {
 	process_wait_leave(c->state);
 	c->state = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 struct done gateway_process_kill(struct call *c)
@@ -292,7 +292,7 @@ struct done gateway_process_kill(struct call *c)
 	const struct gateway_process_in *in = c->in;
 	struct process_info info;
 	struct process_wait *wait;
-	int r = process_kill(call_processes(c), in->session_id, killed, c, &wait, &info, &c->why);
+	int r = process_kill(call_processes(c), in->session_id, killed, c, &wait, &info, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);

@@ -63,14 +63,14 @@ static bool add_tool(struct text name, unsigned *bits)
 	return false;
 }
 
-static int read_tools(const char *at, unsigned *ret_bits, struct why *why)
+static int read_tools(const char *at, unsigned *ret_bits, struct error *error)
 {
 	*ret_bits = 0;
 	while (*at) {
 		struct text name = {.data = at, .len = strcspn(at, ", ")};
 
 		if (!add_tool(name, ret_bits))
-			return refuse(why, REFUSE_PARAMS,
+			return refuse(error, REFUSE_PARAMS,
 				      "gateway.tools: unknown tool '%.*s': use memory, exec, read, "
 				      "write, edit or none",
 				      TEXT_ARGS(text_cut(name, 40)));
@@ -80,19 +80,19 @@ static int read_tools(const char *at, unsigned *ret_bits, struct why *why)
 	return 0;
 }
 
-static int check(const void *settings, struct why *why)
+static int check(const void *settings, struct error *error)
 {
 	const struct gateway_settings *s = settings;
 	unsigned bits;
-	int r = read_tools(s->tool_names, &bits, why);
+	int r = read_tools(s->tool_names, &bits, error);
 
 	if (r != 0)
 		return r;
 	if ((bits & ~memory_bits) && !s->folder[0])
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "gateway.tools requires gateway.folder for tools other than memory");
 	if (s->process && !s->folder[0])
-		return refuse(why, REFUSE_PARAMS, "gateway.process requires gateway.folder");
+		return refuse(error, REFUSE_PARAMS, "gateway.process requires gateway.folder");
 	return 0;
 }
 
@@ -104,16 +104,16 @@ const struct dialect_section gateway_section = {
 /* ---- start ---- */
 
 /* The gateway shares its memories with ocg. */
-static int prepare(struct dialect_host *h, struct why *why)
+static int prepare(struct dialect_host *h, struct error *error)
 {
 	struct gateway_settings *s = h->settings;
 
 	s->user = ocg_user(dialect_settings(h, &ocg_dialect));
 	s->known = arena_zalloc(h->daemon->arena, sizeof(*s->known));
-	return s->known ? read_tools(s->tool_names, &s->tools, why) : -ENOMEM;
+	return s->known ? read_tools(s->tool_names, &s->tools, error) : -ENOMEM;
 }
 
-static int start_processes(const struct dialect_host *h, struct why *why)
+static int start_processes(const struct dialect_host *h, struct error *error)
 {
 	const struct gateway_settings *s = h->settings;
 	struct engine *engine = h->daemon->engine;
@@ -127,10 +127,10 @@ static int start_processes(const struct dialect_host *h, struct why *why)
 		.id_name = "sessionId",
 	};
 
-	return s->process ? processes_new(&opts, &engine->processes, why) : 0;
+	return s->process ? processes_new(&opts, &engine->processes, error) : 0;
 }
 
-static int start(struct dialect_host *h, struct why *why)
+static int start(struct dialect_host *h, struct error *error)
 {
 	struct engine *engine = h->daemon->engine;
 	const struct gateway_settings *s = h->settings;
@@ -156,8 +156,8 @@ static int start(struct dialect_host *h, struct why *why)
 		.automation = engine->automation,
 		.chat = engine->chat,
 	};
-	int r = tools_new(&opts, &engine->tools, why) ?: jobs_new(&jobs, &engine->jobs) ?:
-		start_processes(h, why);
+	int r = tools_new(&opts, &engine->tools, error) ?: jobs_new(&jobs, &engine->jobs) ?:
+		start_processes(h, error);
 
 	return r != 0 ? r : gateway_count(engine->chat, s->known);
 }

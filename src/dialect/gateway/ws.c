@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "call/http.h"
@@ -60,7 +60,7 @@ struct ws {
 	struct completion *completion; /* the chat that runs, or NULL */
 	struct work check;             /* whether the client may choose a program */
 	struct waiting *checked;       /* the message that is being checked, or NULL */
-	struct why why;                /* of that check */
+	struct error error;            /* of that check */
 	bool busy;                     /* a chat runs or is about to */
 	bool streams;
 	size_t told; /* bytes of its answer that were sent */
@@ -158,9 +158,10 @@ static void send_error(struct ws *w, struct text content, struct text words)
 	end_message(w, &j);
 }
 
-static void send_refusal(struct ws *w, int r, const struct why *why)
+static void send_refusal(struct ws *w, int r, const struct error *error)
 {
-	send_error(w, TEXT(""), text_of(r > 0 && why && why->text[0] ? why->text : fault_words(r)));
+	send_error(w, TEXT(""),
+		   text_of(r > 0 && error && error->text[0] ? error->text : fault_words(r)));
 }
 
 /* ---- a chat ---- */
@@ -205,9 +206,9 @@ static void on_done(void *arg, const struct completion_answer *a)
 	else if (a->error.data)
 		send_error(w, a->content, a->error);
 	else
-		send_error(
-			w, a->content,
-			text_of(a->result > 0 && a->why ? a->why->text : fault_words(a->result)));
+		send_error(w, a->content,
+			   text_of(a->result > 0 && a->refused ? a->refused->text
+							       : fault_words(a->result)));
 	next_chat(w);
 }
 
@@ -227,24 +228,24 @@ static struct json_limits limits_of(const struct ws *w)
 
 /* The original's pages send the request as a string within the message. */
 static int read_request(struct ws *w, struct arena *arena, const struct value *message,
-			const struct value **ret, struct why *why)
+			const struct value **ret, struct error *error)
 {
 	const struct json_limits limits = limits_of(w);
 	const struct value *content = value_find(message, "content");
 	struct value *inner;
 
 	if (content && content->kind == VALUE_STRING) {
-		struct why own = {.text = ""};
+		struct error own = {.text = ""};
 		int r = json_read(arena, content->text, content->len, &limits, &inner, &own);
 
 		if (r != 0)
 			return r < 0 ? r
-				     : refuse(why, REFUSE_PARSE, "invalid request content: %.150s",
-					      own.text);
+				     : refuse(error, REFUSE_PARSE,
+					      "invalid request content: %.150s", own.text);
 		content = inner;
 	}
 	if (!content || content->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_REQUEST, "invalid request: content must be an object");
+		return refuse(error, REFUSE_REQUEST, "invalid request: content must be an object");
 	*ret = content;
 	return 0;
 }
@@ -266,7 +267,7 @@ static int check_run(struct work *work, int lane)
 {
 	struct ws *w = list_entry(work, struct ws, check);
 
-	return human_check_peer(w->server, &gateway_dialect, &w->peer, "model", &w->why);
+	return human_check_peer(w->server, &gateway_dialect, &w->peer, "model", &w->error);
 }
 
 static void check_finished(struct work *work, int r)
@@ -282,7 +283,7 @@ static void check_finished(struct work *work, int r)
 		return;
 	}
 	if (r != 0)
-		send_refusal(w, r, &w->why);
+		send_refusal(w, r, &w->error);
 	else if (!is_over(w))
 		start_waiting(w, item, true);
 	free(item);
@@ -307,13 +308,13 @@ static int check_first(struct ws *w, struct text source)
 
 /* ---- starting one ---- */
 
-static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, struct why *why)
+static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, struct error *error)
 {
 	const struct completion_sink sink = {.on_text = on_text, .on_done = on_done, .arg = w};
 	const struct value *message = a->message;
 	const struct value *request = NULL;
 	struct completion_ask ask;
-	int r = read_request(w, arena, message, &request, why);
+	int r = read_request(w, arena, message, &request, error);
 
 	if (r != 0)
 		return r;
@@ -327,17 +328,17 @@ static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, 
 	w->streams = asks_stream(request) || asks_stream(message);
 	w->told = 0;
 	return completion_start(w->server->opts.engine, w->server->loop, w->settings, &ask, &sink,
-				&w->completion, why);
+				&w->completion, error);
 }
 
 /* Returns true if the chat runs, or its check does. */
 static bool try_chat(struct ws *w, struct arena *arena, const struct asked *a)
 {
-	struct why why = {.text = ""};
-	int r = start_chat(w, arena, a, &why);
+	struct error error = {.text = ""};
+	int r = start_chat(w, arena, a, &error);
 
 	if (r != 0)
-		send_refusal(w, r, &why);
+		send_refusal(w, r, &error);
 	return r == 0;
 }
 
@@ -390,10 +391,10 @@ static void start_waiting(struct ws *w, const struct waiting *item, bool checked
 	const struct json_limits limits = limits_of(w);
 	struct value *message;
 	struct arena arena;
-	struct why why;
+	struct error error;
 
 	arena_init(&arena, ARENA_MAX);
-	if (json_read(&arena, item->text, item->len, &limits, &message, &why) == 0) {
+	if (json_read(&arena, item->text, item->len, &limits, &message, &error) == 0) {
 		const struct asked a = {.message = message,
 					.source = {.data = item->text, .len = item->len},
 					.checked = checked};
@@ -446,14 +447,14 @@ static void on_message(void *arg, const struct websocket_message *m)
 	const struct json_limits limits = limits_of(w);
 	struct value *message;
 	struct arena arena;
-	struct why why;
+	struct error error;
 
 	if (!m->is_text) {
 		close_with(w, WEBSOCKET_KIND, "only text messages are supported");
 		return;
 	}
 	arena_init(&arena, ARENA_MAX);
-	if (json_read(&arena, m->data.data, m->data.len, &limits, &message, &why) != 0 ||
+	if (json_read(&arena, m->data.data, m->data.len, &limits, &message, &error) != 0 ||
 	    message->kind != VALUE_OBJECT)
 		send_error(w, TEXT(""), TEXT("invalid message format"));
 	else
@@ -506,9 +507,9 @@ static void on_drained(struct upgraded *u)
 	next_chat(w);
 }
 
-static void on_end(struct upgraded *u, const char *why)
+static void on_end(struct upgraded *u, const char *reason)
 {
-	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, why);
+	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, reason);
 	websocket_drop(ws_of(u)->codec);
 }
 
@@ -588,19 +589,19 @@ static int ws_new(struct client *s, struct ws **ret_ws)
 	return 0;
 }
 
-int gateway_ws(struct client *s, const struct upgrade_request *r, struct why *why)
+int gateway_ws(struct client *s, const struct upgrade_request *r, struct error *error)
 {
 	char accept[WEBSOCKET_ACCEPT_LEN + 1];
 	char extra[WEBSOCKET_ACCEPT_LEN + 40];
 	struct ws *w;
-	int e = websocket_accept(r->http, accept, why);
+	int e = websocket_accept(r->http, accept, error);
 
 	if (e == REFUSE_METHOD) {
-		http_send_error(s, 426, "Sec-WebSocket-Version: 13\r\n", why->text, NULL);
+		http_send_error(s, 426, "Sec-WebSocket-Version: 13\r\n", error->text, NULL);
 		return 0;
 	}
 	if (e == 0 && count(s->server) >= CONNECTIONS_MAX)
-		e = refuse(why, REFUSE_LIMIT, "too many WebSocket connections (limit %d)",
+		e = refuse(error, REFUSE_LIMIT, "too many WebSocket connections (limit %d)",
 			   CONNECTIONS_MAX);
 	if (e == 0)
 		e = ws_new(s, &w);

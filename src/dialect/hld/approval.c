@@ -165,9 +165,9 @@ static int check_session(struct call *c, struct text id)
 
 	if (id.len == 0)
 		return 0;
-	r = session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->why);
+	r = session_get(call_sessions(c), c->lane, &c->arena, id, false, &row, &c->error);
 	if (r == REFUSE_NOT_FOUND)
-		r = refuse(&c->why, REFUSE_NOT_FOUND,
+		r = refuse(&c->error, REFUSE_NOT_FOUND,
 			   "session not found: session not found: session not found: %.*s",
 			   TEXT_ARGS(id));
 	return r;
@@ -218,9 +218,9 @@ struct done hld_get_approval(struct call *c)
 
 	if (r == 0)
 		r = approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id, false,
-				 &approval, &c->why);
+				 &approval, &c->error);
 	if (r == REFUSE_NOT_FOUND)
-		r = refuse(&c->why, REFUSE_NOT_FOUND,
+		r = refuse(&c->error, REFUSE_NOT_FOUND,
 			   "failed to get approval: failed to get approval: approval not found: "
 			   "%.*s",
 			   TEXT_ARGS(in->approval_id));
@@ -234,17 +234,17 @@ struct done hld_get_approval(struct call *c)
 
 /* ---- createApproval ---- */
 
-static void created(void *arg, int r, const struct approval *approval, const struct why *why)
+static void created(void *arg, int r, const struct approval *approval, const struct error *error)
 {
 	struct call *c = arg;
 	const struct hld_approval_in *in = c->in;
 	struct json *j;
 
 	if (r != 0) {
-		if (r > 0 && why)
-			c->why = *why;
+		if (r > 0 && error)
+			c->error = *error;
 		if (r == REFUSE_NOT_FOUND)
-			r = refuse(&c->why, REFUSE_NOT_FOUND,
+			r = refuse(&c->error, REFUSE_NOT_FOUND,
 				   "failed to create approval: session not found for run_id: %.*s",
 				   TEXT_ARGS(in->run_id));
 		(void)call_fail(c, r);
@@ -259,9 +259,9 @@ static void created(void *arg, int r, const struct approval *approval, const str
 static int check_input(struct call *c, const struct value *input)
 {
 	if (!input)
-		return refuse_field(&c->why, "tool_input", "tool_input is required");
+		return refuse_field(&c->error, "tool_input", "tool_input is required");
 	if (input->kind != VALUE_OBJECT && input->kind != VALUE_NULL)
-		return refuse_field(&c->why, "tool_input", "tool_input must be an object");
+		return refuse_field(&c->error, "tool_input", "tool_input must be an object");
 	return 0;
 }
 
@@ -281,7 +281,7 @@ struct done hld_create_approval(struct call *c)
 	};
 	int r = hld_need(c, in->run_id, "run_id") ?: hld_need(c, in->tool_name, "tool_name") ?:
 		check_input(c, in->tool_input) ?:
-		approval_request(call_approvals(c), &approval, created, c, &c->why);
+		approval_request(call_approvals(c), &approval, created, c, &c->error);
 
 	return call_await(c, r);
 }
@@ -309,7 +309,7 @@ static int need_comment(struct call *c, const struct hld_approval_in *in, const 
 {
 	if (in->comment.len > 0)
 		return 0;
-	return refuse_field(&c->why, "comment", "comment is required for %s", for_what);
+	return refuse_field(&c->error, "comment", "comment is required for %s", for_what);
 }
 
 static int read_function(struct call *c, const struct hld_approval_in *in,
@@ -320,7 +320,8 @@ static int read_function(struct call *c, const struct hld_approval_in *in,
 		return 0;
 	}
 	if (!text_is(in->decision, "deny"))
-		return refuse_field(&c->why, "decision", "invalid decision for function_call: %.*s",
+		return refuse_field(&c->error, "decision",
+				    "invalid decision for function_call: %.*s",
 				    TEXT_ARGS(in->decision));
 	d->status = APPROVAL_DENIED;
 	return need_comment(c, in, "denial");
@@ -330,7 +331,8 @@ static int read_contact(struct call *c, const struct hld_approval_in *in,
 			struct approval_decision *d)
 {
 	if (!text_is(in->decision, "respond"))
-		return refuse_field(&c->why, "decision", "invalid decision for human_contact: %.*s",
+		return refuse_field(&c->error, "decision",
+				    "invalid decision for human_contact: %.*s",
 				    TEXT_ARGS(in->decision));
 	d->status = APPROVAL_RESPONDED;
 	return need_comment(c, in, "human contact response");
@@ -343,62 +345,62 @@ static int read_decision(struct call *c, const struct hld_approval_in *in,
 
 	if (in->type.len > 0) {
 		if (!approval_kind_parse(in->type, &kind))
-			return refuse_field(&c->why, "type", "invalid type: %.*s",
+			return refuse_field(&c->error, "type", "invalid type: %.*s",
 					    TEXT_ARGS(in->type));
 		return kind == APPROVAL_FUNCTION ? read_function(c, in, d) : read_contact(c, in, d);
 	}
 	if (text_is(in->decision, "respond"))
 		return read_contact(c, in, d);
 	if (!text_is(in->decision, "approve") && !text_is(in->decision, "deny"))
-		return refuse_field(&c->why, "decision",
+		return refuse_field(&c->error, "decision",
 				    "invalid decision: %.*s (must be 'approve' or 'deny')",
 				    TEXT_ARGS(in->decision));
 	return read_function(c, in, d);
 }
 
 /* An approval of another kind is reported as not found. */
-static void explain_decision(struct call *c, int r, const struct why *why)
+static void explain_decision(struct call *c, int r, const struct error *error)
 {
 	const struct hld_approval_in *in = c->in;
 	struct text id = decision_id(in);
 
-	c->why = *why;
+	c->error = *error;
 	if (r != REFUSE_NOT_FOUND && r != REFUSE_PARAMS)
 		return;
 	if (text_is(in->type, "function_call"))
-		refuse(&c->why, REFUSE_NOT_FOUND,
+		refuse(&c->error, REFUSE_NOT_FOUND,
 		       "function call not found: function call not found: %.*s", TEXT_ARGS(id));
 	else if (text_is(in->type, "human_contact"))
-		refuse(&c->why, REFUSE_NOT_FOUND,
+		refuse(&c->error, REFUSE_NOT_FOUND,
 		       "human contact not found: human contact not found: %.*s", TEXT_ARGS(id));
 	else if (r == REFUSE_NOT_FOUND)
-		refuse(&c->why, REFUSE_NOT_FOUND,
+		refuse(&c->error, REFUSE_NOT_FOUND,
 		       "failed to get approval: approval not found: %.*s", TEXT_ARGS(id));
-	else if (strcmp(why->field, "decision") == 0)
-		refuse(&c->why, REFUSE_PARAMS, "invalid decision for %s: %.*s",
+	else if (strcmp(error->field, "decision") == 0)
+		refuse(&c->error, REFUSE_PARAMS, "invalid decision for %s: %.*s",
 		       text_is(in->decision, "respond") ? "function_call" : "human_contact",
 		       TEXT_ARGS(in->decision));
 }
 
 /* Whatever fails after the checks is reported in a result, not as an error. */
-static struct done answer_decision(struct call *c, int r, const struct why *why)
+static struct done answer_decision(struct call *c, int r, const struct error *error)
 {
 	struct json *j;
 
 	if (r < 0)
 		return call_fail(c, r);
 	if (r > 0)
-		explain_decision(c, r, why);
+		explain_decision(c, r, error);
 	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r > 0)
-		json_member_str(j, "error", c->why.text);
+		json_member_str(j, "error", c->error.text);
 	return call_reply_object(c);
 }
 
-static void decided(void *arg, int r, const struct approval *approval, const struct why *why)
+static void decided(void *arg, int r, const struct approval *approval, const struct error *error)
 {
-	(void)answer_decision(arg, r, why);
+	(void)answer_decision(arg, r, error);
 }
 
 struct done hld_send_decision(struct call *c)
@@ -409,11 +411,11 @@ struct done hld_send_decision(struct call *c)
 		.comment = in->comment.len > 0 ? in->comment : (struct text) {0},
 		.from = {.is = true, .peer = c->peer},
 	};
-	struct why why;
+	struct error error;
 	int r = check_needs(c, in) ?: read_decision(c, in, &d);
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = approval_decide(call_approvals(c), &d, decided, c, &why);
-	return r != 0 ? answer_decision(c, r, &why) : call_later(c, NULL, NULL);
+	r = approval_decide(call_approvals(c), &d, decided, c, &error);
+	return r != 0 ? answer_decision(c, r, &error) : call_later(c, NULL, NULL);
 }

@@ -252,7 +252,7 @@ struct done hld_conversation(struct call *c)
 	int r;
 
 	if (!q.session.data && !q.agent_session.data)
-		r = refuse_field(&c->why, "session_id",
+		r = refuse_field(&c->error, "session_id",
 				 "either session_id or claude_session_id is required");
 	else
 		r = write_conversation(c, &q);

@@ -16,23 +16,23 @@ enum { NUMBER_SHOWN = 40 }; /* characters of a number that are quoted */
 
 /* ---- the envelope ---- */
 
-int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why)
+int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct error *error)
 {
 	switch (fault) {
 	case JSONRPC_NO_VERSION:
-		return refuse(why, REFUSE_REQUEST, "Invalid request: must be JSON-RPC 2.0");
+		return refuse(error, REFUSE_REQUEST, "Invalid request: must be JSON-RPC 2.0");
 	case JSONRPC_NO_METHOD:
 		/* Go cannot decode any other type; null and "" give it an empty name. */
 		if (v && v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-			return refuse(why, REFUSE_PARSE, "method must be a string");
-		return refuse(why, REFUSE_METHOD, "%s", "");
+			return refuse(error, REFUSE_PARSE, "method must be a string");
+		return refuse(error, REFUSE_METHOD, "%s", "");
 	case JSONRPC_NOT_OBJECT:
 	case JSONRPC_BAD_PARAMS:
 	case JSONRPC_POSITIONAL:
 	case JSONRPC_BAD_ID:
 		break;
 	}
-	return refuse(why, REFUSE_REQUEST, "Invalid request");
+	return refuse(error, REFUSE_REQUEST, "Invalid request");
 }
 
 /* ---- Go's words ---- */
@@ -49,18 +49,18 @@ static void request_type(const struct method *m, char out[64])
 }
 
 /* "WHATjson: cannot unmarshal KIND into Go struct field STRUCT.PATH of type TYPE" */
-static int cannot(struct why *why, const char *what, const struct value *v, const char *field,
+static int cannot(struct error *error, const char *what, const struct value *v, const char *field,
 		  const char *type)
 {
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "%sjson: cannot unmarshal %s into Go struct field %s of type %s", what,
 		      kind_word(v), field, type);
 }
 
-static int cannot_number(struct why *why, const struct value *v, const char *field)
+static int cannot_number(struct error *error, const struct value *v, const char *field)
 {
 	return refuse(
-		why, REFUSE_PARAMS,
+		error, REFUSE_PARAMS,
 		"invalid request: json: cannot unmarshal number %.*s into Go struct field %s of "
 		"type int",
 		(int)(v->len < NUMBER_SHOWN ? v->len : NUMBER_SHOWN), v->text, field);
@@ -90,7 +90,7 @@ struct mcp_field {
 };
 
 static int check_server(const struct value *server, const char *what, const char *path,
-			struct why *why)
+			struct error *error)
 {
 	static const struct mcp_field fields[] = {
 		{"command", VALUE_STRING, "string"},
@@ -107,15 +107,16 @@ static int check_server(const struct value *server, const char *what, const char
 		if (!v || v->kind == VALUE_NULL)
 			continue;
 		if (!is_kind(v, fields[i].kind))
-			return cannot(why, what, v, field, fields[i].type);
+			return cannot(error, what, v, field, fields[i].type);
 		bad = v->kind == VALUE_STRING ? NULL : not_text(v);
 		if (bad)
-			return cannot(why, what, bad, field, "string");
+			return cannot(error, what, bad, field, "string");
 	}
 	return 0;
 }
 
-int hld_check_mcp(const struct value *config, const char *what, const char *path, struct why *why)
+int hld_check_mcp(const struct value *config, const char *what, const char *path,
+		  struct error *error)
 {
 	const struct value *servers = value_find(config, "mcpServers");
 	char field[64];
@@ -125,12 +126,12 @@ int hld_check_mcp(const struct value *config, const char *what, const char *path
 	if (!servers || servers->kind == VALUE_NULL)
 		return 0;
 	if (servers->kind != VALUE_OBJECT)
-		return cannot(why, what, servers, field, "map[string]claudecode.MCPServer");
+		return cannot(error, what, servers, field, "map[string]claudecode.MCPServer");
 	value_each (server, servers) {
 		if (!is_kind(server, VALUE_OBJECT))
-			return cannot(why, what, server, field, "claudecode.MCPServer");
+			return cannot(error, what, server, field, "claudecode.MCPServer");
 		if (server->kind == VALUE_OBJECT)
-			r = check_server(server, what, path, why);
+			r = check_server(server, what, path, error);
 		if (r != 0)
 			return r;
 	}
@@ -140,40 +141,40 @@ int hld_check_mcp(const struct value *config, const char *what, const char *path
 #define BAD_MCP "invalid mcp_config JSON: "
 
 /* Says what people get wrong most often in Go's words. */
-static int not_json(struct text json, const struct why *found, struct why *why)
+static int not_json(struct text json, const struct error *found, struct error *error)
 {
 	size_t at = 0;
 
 	while (at < json.len && memchr(" \t\r\n", json.data[at], 4))
 		at++;
 	if (at == json.len)
-		return refuse(why, REFUSE_PARAMS, BAD_MCP "unexpected end of JSON input");
+		return refuse(error, REFUSE_PARAMS, BAD_MCP "unexpected end of JSON input");
 	if (!memchr("{[\"-0123456789tfn", json.data[at], 17) && json.data[at] > ' ' &&
 	    json.data[at] < 0x7f)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      BAD_MCP "invalid character '%c' looking for beginning of value",
 			      json.data[at]);
-	return refuse(why, REFUSE_PARAMS, BAD_MCP "%.150s", found->text);
+	return refuse(error, REFUSE_PARAMS, BAD_MCP "%.150s", found->text);
 }
 
 int hld_read_mcp(struct arena *a, struct text json, const struct value **ret_config,
-		 struct why *why)
+		 struct error *error)
 {
-	struct why found = {.text = ""};
+	struct error found = {.text = ""};
 	struct value *config;
 	int r = json_read(a, json.data, json.len, &json_default_limits, &config, &found);
 
 	if (r < 0)
 		return r;
 	if (r > 0)
-		return not_json(json, &found, why);
+		return not_json(json, &found, error);
 	if (!is_kind(config, VALUE_OBJECT))
 		return refuse(
-			why, REFUSE_PARAMS,
+			error, REFUSE_PARAMS,
 			BAD_MCP
 			"json: cannot unmarshal %s into Go value of type claudecode.MCPConfig",
 			kind_word(config));
-	r = hld_check_mcp(config, BAD_MCP, "", why);
+	r = hld_check_mcp(config, BAD_MCP, "", error);
 	if (r == 0)
 		*ret_config = config->kind == VALUE_OBJECT ? config : NULL;
 	return r;
@@ -200,44 +201,44 @@ static const struct field *find_field(const struct method *m, const struct value
 	return found;
 }
 
-static int set_tools(const struct value *v, const char *name, void *slot, struct why *why)
+static int set_tools(const struct value *v, const char *name, void *slot, struct error *error)
 {
 	const struct value *bad = v->kind == VALUE_ARRAY ? not_text(v) : NULL;
 
 	if (v->kind != VALUE_ARRAY)
-		return cannot(why, invalid, v, name, "[]string");
+		return cannot(error, invalid, v, name, "[]string");
 	if (bad)
-		return cannot(why, invalid, bad, name, "string");
+		return cannot(error, invalid, bad, name, "string");
 	*(const struct value **)slot = v;
 	return 0;
 }
 
 static int set_member(const struct field *f, const struct value *v, const char *name, void *slot,
-		      struct why *why)
+		      struct error *error)
 {
 	switch (f->type) {
 	case FIELD_STRING:
 		if (v->kind != VALUE_STRING)
-			return cannot(why, invalid, v, name, "string");
+			return cannot(error, invalid, v, name, "string");
 		*(struct text *)slot = value_text(v);
 		return 0;
 	case FIELD_INT:
 	case FIELD_NUMBER:
 		if (v->kind != VALUE_NUMBER)
-			return cannot(why, invalid, v, name, "int");
-		return value_int(v, slot) ? 0 : cannot_number(why, v, name);
+			return cannot(error, invalid, v, name, "int");
+		return value_int(v, slot) ? 0 : cannot_number(error, v, name);
 	case FIELD_BOOL:
 		if (v->kind != VALUE_TRUE && v->kind != VALUE_FALSE)
-			return cannot(why, invalid, v, name, "bool");
+			return cannot(error, invalid, v, name, "bool");
 		*(bool *)slot = v->kind == VALUE_TRUE;
 		return 0;
 	case FIELD_ARRAY:
-		return set_tools(v, name, slot, why);
+		return set_tools(v, name, slot, error);
 	case FIELD_OBJECT:
 		if (v->kind != VALUE_OBJECT)
-			return cannot(why, invalid, v, name, "claudecode.MCPConfig");
+			return cannot(error, invalid, v, name, "claudecode.MCPConfig");
 		*(const struct value **)slot = v;
-		return hld_check_mcp(v, invalid, "mcp_config.", why);
+		return hld_check_mcp(v, invalid, "mcp_config.", error);
 	case FIELD_ANY:
 		break;
 	}
@@ -260,7 +261,7 @@ static int set_members(struct call *c, void *in)
 		if (!f || (member->kind == VALUE_NULL && f->type != FIELD_ANY))
 			continue;
 		snprintf(name, sizeof(name), "%s.%s", type, f->name);
-		r = set_member(f, member, name, (char *)in + f->offset, &c->why);
+		r = set_member(f, member, name, (char *)in + f->offset, &c->error);
 		if (r != 0)
 			return r;
 		c->given[f - m->fields] = member;
@@ -283,7 +284,7 @@ static int decode(struct call *c)
 	if (!params)
 		return 0;
 	if (!is_kind(params, VALUE_OBJECT))
-		return refuse(&c->why, REFUSE_PARAMS,
+		return refuse(&c->error, REFUSE_PARAMS,
 			      "%sjson: cannot unmarshal %s into Go value of type rpc.%s", invalid,
 			      kind_word(params), type);
 	return params->kind == VALUE_OBJECT ? set_members(c, in) : 0;

@@ -1,4 +1,4 @@
-/* The portrait of hld. */
+/* The schema of hld. */
 #include "dialect/hld/hld.h"
 #include "dialect/life.h"
 

@@ -26,16 +26,17 @@ enum {
 
 /* ---- decode.c: reading as Go does ---- */
 
-int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
+int hld_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct error *error);
 int hld_decode(struct call *c);
 
 /* Refuses a configuration of MCP servers as Go would. `path` is where it stands ("mcp_config.",
  * or "" where it is the whole text); `what` begins the message. */
-int hld_check_mcp(const struct value *config, const char *what, const char *path, struct why *why);
+int hld_check_mcp(const struct value *config, const char *what, const char *path,
+		  struct error *error);
 
 /* Reads the configuration that continueSession takes as JSON within a string. */
 int hld_read_mcp(struct arena *a, struct text json, const struct value **ret_config,
-		 struct why *why);
+		 struct error *error);
 
 /* ---- words.c ---- */
 
@@ -103,7 +104,7 @@ void hld_fit_tell(const struct hld_fit *f, struct json *j);
 /* Sets *ret_cut, which may be NULL, if the text was cut. */
 struct text hld_fit_text(const struct hld_fit *f, struct text t, bool *ret_cut);
 
-/* ---- portrait.c: nouns as clients know them ---- */
+/* ---- schema.c: nouns as clients know them ---- */
 
 enum {
 	HLD_SECONDS = MEMBER_OWN,            /* a time without its fraction */
@@ -114,14 +115,14 @@ enum {
 	HLD_OF_RESULT = MEMBER_OWN << 5,     /* ... only for a tool's result */
 };
 
-extern const struct portrait hld_session_info;  /* in lists */
-extern const struct portrait hld_session_state; /* expects all tokens in input_tokens */
-extern const struct portrait hld_session_event;
-extern const struct portrait hld_approval;
+extern const struct schema hld_session_info;  /* in lists */
+extern const struct schema hld_session_state; /* expects all tokens in input_tokens */
+extern const struct schema hld_session_event;
+extern const struct schema hld_approval;
 
 /* Texts that may be cut are cut as `fit` says. Both pointers may be NULL for nouns without such
  * texts. */
-void hld_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void hld_members(struct json *j, const struct schema *p, struct selection s, const void *noun,
 		 const struct hld_fit *fit, bool *ret_cut);
 
 /* ---- handlers ---- */

@@ -10,22 +10,22 @@ int hld_need(struct call *c, struct text t, const char *name)
 {
 	if (t.len > 0)
 		return 0;
-	return refuse_field(&c->why, name, "%s is required", name);
+	return refuse_field(&c->error, name, "%s is required", name);
 }
 
 /* The original says at which step it failed. */
-static int fail_at(struct call *c, int r, const char *where, const struct why *why)
+static int fail_at(struct call *c, int r, const char *where, const struct error *error)
 {
-	const struct why inner = *why;
+	const struct error inner = *error;
 
-	return refuse(&c->why, (enum refusal)r, "%s: %s", where, inner.text);
+	return refuse(&c->error, (enum refusal)r, "%s: %s", where, inner.text);
 }
 
 /* Takes over why a service refused in a callback. */
-static int explain(struct call *c, int r, const struct why *why)
+static int explain(struct call *c, int r, const struct error *error)
 {
-	if (r > 0 && why)
-		c->why = *why;
+	if (r > 0 && error)
+		c->error = *error;
 	return r;
 }
 
@@ -55,14 +55,14 @@ static int read_texts(struct call *c, const struct value *list, const char *name
 	if (n == 0)
 		return 0;
 	if (n > SESSION_TOOLS_MAX)
-		return refuse_field(&c->why, name, "%s has more than %d items", name,
+		return refuse_field(&c->error, name, "%s has more than %d items", name,
 				    SESSION_TOOLS_MAX);
 	texts = arena_alloc(&c->arena, n * sizeof(*texts));
 	if (!texts)
 		return -ENOMEM;
 	value_each (v, list) {
 		if (v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-			return refuse_field(&c->why, name, "%s must contain only strings", name);
+			return refuse_field(&c->error, name, "%s must contain only strings", name);
 		texts[i++] = v->kind == VALUE_STRING ? value_text(v) : TEXT("");
 	}
 	*ret_texts = (struct texts) {.items = texts, .n = n};
@@ -85,7 +85,7 @@ static int refuse_skipping(struct call *c, const struct hld_run_in *in)
 
 	if (!name)
 		return 0;
-	return refuse_field(&c->why, name, "%s is not supported: use approval policies", name);
+	return refuse_field(&c->error, name, "%s is not supported: use approval policies", name);
 }
 
 static int read_run(struct call *c, struct session_new *ret)
@@ -114,37 +114,37 @@ static int read_run(struct call *c, struct session_new *ret)
 		r = read_texts(c, in->additional_directories, "additional_directories",
 			       &ret->additional_directories);
 	if (r == 0 && in->mcp_config_text.len > 0)
-		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config.value, &c->why);
+		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config.value, &c->error);
 	if (r == 0 && in->mcp_config)
-		r = hld_check_mcp(in->mcp_config, "invalid request: ", "mcp_config.", &c->why);
+		r = hld_check_mcp(in->mcp_config, "invalid request: ", "mcp_config.", &c->error);
 	return r;
 }
 
 static const char no_launch[] = "failed to launch Claude session: failed to start claude";
 static const char no_resume[] = "failed to launch resumed Claude session: failed to start claude";
 
-static struct done fail_launch(struct call *c, int r, const char *where, const struct why *why)
+static struct done fail_launch(struct call *c, int r, const char *where, const struct error *error)
 {
 	const struct hld_run_in *in = c->in;
 
-	explain(c, r, why);
+	explain(c, r, error);
 	if (r == REFUSE_UNAVAILABLE)
-		r = fail_at(c, r, where, &c->why);
+		r = fail_at(c, r, where, &c->error);
 	/* In the original a missing parent is an error of the parameters. */
 	if (r == REFUSE_NOT_FOUND)
-		r = refuse_field(&c->why, "session_id",
+		r = refuse_field(&c->error, "session_id",
 				 "failed to get parent session: session not found: %.*s",
 				 TEXT_ARGS(in->session_id));
 	return call_fail(c, r);
 }
 
 static void launched(void *arg, int r, const struct session_launched *session,
-		     const struct why *why)
+		     const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r != 0)
-		(void)fail_launch(c, r, no_launch, why);
+		(void)fail_launch(c, r, no_launch, error);
 	else
 		(void)call_answer(c, 0, NULL,
 				  PAIRS(JSON_TEXT("session_id", session->id),
@@ -159,19 +159,19 @@ struct done hld_launch(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = session_launch(call_sessions(c), &session, launched, c, &c->why);
-	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_launch, &c->why);
+	r = session_launch(call_sessions(c), &session, launched, c, &c->error);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_launch, &c->error);
 }
 
 static void continued(void *arg, int r, const struct session_launched *session,
-		      const struct why *why)
+		      const struct error *error)
 {
 	struct call *c = arg;
 	const struct hld_run_in *in = c->in;
 	struct json *j;
 
 	if (r != 0) {
-		(void)fail_launch(c, r, no_resume, why);
+		(void)fail_launch(c, r, no_resume, error);
 		return;
 	}
 	j = call_object(c);
@@ -192,27 +192,27 @@ struct done hld_continue(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = session_continue(call_sessions(c), in->session_id, &session, continued, c, &c->why);
-	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_resume, &c->why);
+	r = session_continue(call_sessions(c), in->session_id, &session, continued, c, &c->error);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_launch(c, r, no_resume, &c->error);
 }
 
 /* ---- interrupt ---- */
 
-static struct done fail_interrupt(struct call *c, int r, const struct why *why)
+static struct done fail_interrupt(struct call *c, int r, const struct error *error)
 {
-	explain(c, r, why);
+	explain(c, r, error);
 	if (r == REFUSE_NOT_FOUND)
-		r = fail_at(c, r, "failed to get session", &c->why);
+		r = fail_at(c, r, "failed to get session", &c->error);
 	return call_fail(c, r);
 }
 
-static void interrupted(void *arg, int r, const struct why *why)
+static void interrupted(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct hld_session_in *in = c->in;
 
 	if (r != 0)
-		(void)fail_interrupt(c, r, why);
+		(void)fail_interrupt(c, r, error);
 	else
 		(void)call_answer(c, 0, NULL,
 				  PAIRS(JSON_BOOL("success", true),
@@ -227,8 +227,8 @@ struct done hld_interrupt(struct call *c)
 
 	if (r != 0)
 		return call_fail(c, r);
-	r = session_interrupt(call_sessions(c), in->session_id, interrupted, c, &c->why);
-	return r == 0 ? call_later(c, NULL, NULL) : fail_interrupt(c, r, &c->why);
+	r = session_interrupt(call_sessions(c), in->session_id, interrupted, c, &c->error);
+	return r == 0 ? call_later(c, NULL, NULL) : fail_interrupt(c, r, &c->error);
 }
 
 /* ---- lists ---- */
@@ -331,7 +331,7 @@ struct done hld_leaves(struct call *c)
 	else if (text_is(in->filter, "archived"))
 		f.archived = ARCHIVED_ONLY;
 	else if (in->filter.len > 0)
-		return call_fail(c, refuse_field(&c->why, "filter",
+		return call_fail(c, refuse_field(&c->error, "filter",
 						 "filter must be normal, archived or draft"));
 	return reply_list(c, &f);
 }
@@ -357,9 +357,9 @@ struct done hld_state(struct call *c)
 
 	if (r == 0)
 		r = session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false, &row,
-				&c->why);
+				&c->error);
 	if (r == REFUSE_NOT_FOUND)
-		r = fail_at(c, r, "failed to get session", &c->why);
+		r = fail_at(c, r, "failed to get session", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
@@ -380,10 +380,10 @@ struct done hld_archive(struct call *c)
 	const struct hld_session_in *in = c->in;
 	int r = hld_need(c, in->session_id, "session_id")
 			?: session_set_archived(call_sessions(c), in->session_id, in->archived,
-						&c->why);
+						&c->error);
 
 	if (r == REFUSE_NOT_FOUND)
-		r = fail_at(c, r, "failed to archive session", &c->why);
+		r = fail_at(c, r, "failed to archive session", &c->error);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
 }
 
@@ -392,10 +392,10 @@ struct done hld_title(struct call *c)
 	const struct hld_session_in *in = c->in;
 	int r = hld_need(c, in->session_id, "session_id")
 			?: session_set_title(call_sessions(c), in->session_id, hld_some(in->title),
-					     &c->why);
+					     &c->error);
 
 	if (r == REFUSE_NOT_FOUND)
-		r = fail_at(c, r, "failed to update session", &c->why);
+		r = fail_at(c, r, "failed to update session", &c->error);
 	return r != 0 ? call_fail(c, r) : reply_success(c);
 }
 

@@ -281,7 +281,7 @@ struct done hld_subscribe(struct call *c)
 	int r;
 
 	if (c->dialect != &hld_dialect)
-		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+		r = refuse(&c->error, REFUSE_UNAVAILABLE,
 			   "Subscribe requires a connection of its own on hld's socket; use "
 			   "event.subscribe here");
 	else

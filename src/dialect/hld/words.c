@@ -239,27 +239,27 @@ static void word_failure(struct buf *out, int status, int signal, struct text sa
 	buf_add_str(out, end);
 }
 
-static int refuse_folder(struct why *why, struct text folder, int error)
+static int refuse_folder(struct error *error, struct text folder, int fault)
 {
 	struct text shown = text_cut(folder, PATH_SHOWN);
 
-	return refuse(why, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
+	return refuse(error, REFUSE_UNAVAILABLE, "chdir %.*s%s: %s", TEXT_ARGS(shown),
 		      shown.len < folder.len ? "..." : "",
-		      error == ENOENT    ? "no such file or directory"
-		      : error == ENOTDIR ? "not a directory"
-		      : error == EACCES  ? "permission denied"
-					 : strerror(error));
+		      fault == ENOENT    ? "no such file or directory"
+		      : fault == ENOTDIR ? "not a directory"
+		      : fault == EACCES  ? "permission denied"
+					 : strerror(fault));
 }
 
-static int refuse_program(struct why *why, const char *name)
+static int refuse_program(struct error *error, const char *name)
 {
-	return refuse(why, REFUSE_UNAVAILABLE, "exec: \"%.*s\": executable file not found in $PATH",
-		      PATH_SHOWN, name);
+	return refuse(error, REFUSE_UNAVAILABLE,
+		      "exec: \"%.*s\": executable file not found in $PATH", PATH_SHOWN, name);
 }
 
-static int refuse_resume(struct why *why)
+static int refuse_resume(struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "parent session missing claude_session_id (cannot resume)");
 }
 

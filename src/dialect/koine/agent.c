@@ -7,7 +7,7 @@
 #include "dialect/engine.h"
 #include "dialect/koine/koine.h"
 #include "engine/approval/approval.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 #include "engine/session/note.h"
 #include "engine/session/observed.h"
 
@@ -35,7 +35,7 @@ static int look_work(struct call *c)
 
 static int note_work(struct call *c)
 {
-	return agent_note_add(call_events(c), c->in, &c->why)
+	return agent_note_add(call_events(c), c->in, &c->error)
 		       ?: session_observe(call_sessions(c), &c->arena, c->in, c->state);
 }
 
@@ -67,7 +67,7 @@ static struct done handle_note(struct call *c)
 	return call_work(c, READER, look_work, look_then);
 }
 
-static void write_server(struct json *j, const struct mirror_view *v)
+static void write_server(struct json *j, const struct bridge_view *v)
 {
 	char since[ISO_LEN + 1];
 
@@ -87,13 +87,13 @@ static void write_server(struct json *j, const struct mirror_view *v)
 	json_end_object(j);
 }
 
-void koine_write_agent_servers(struct json *j, const struct mirrors *m)
+void koine_write_agent_servers(struct json *j, const struct bridges *m)
 {
 	json_begin_array(j);
-	for (unsigned i = 0; i < mirrors_count(m); i++) {
-		struct mirror_view view;
+	for (unsigned i = 0; i < bridges_count(m); i++) {
+		struct bridge_view view;
 
-		mirrors_look(m, i, &view);
+		bridges_look(m, i, &view);
 		write_server(j, &view);
 	}
 	json_end_array(j);
@@ -104,7 +104,7 @@ static struct done handle_servers(struct call *c)
 	struct json *j = call_object(c);
 
 	json_key(j, "servers");
-	koine_write_agent_servers(j, call_mirrors(c));
+	koine_write_agent_servers(j, call_bridges(c));
 	return call_reply_object(c);
 }
 

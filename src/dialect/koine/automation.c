@@ -17,20 +17,20 @@ struct rules_in {
 void koine_rule_parts(struct json *j, const struct rule *r)
 {
 	json_member_object(j, "trigger");
-	json_members(j, &rule_portrait, (struct selection) {RULE_OF_TRIGGER(r->trigger)}, r, 0);
+	json_members(j, &rule_schema, (struct selection) {RULE_OF_TRIGGER(r->trigger)}, r, 0);
 	json_end_object(j);
 	json_member_object(j, "action");
-	json_members(j, &rule_portrait, (struct selection) {RULE_OF_ACTION(r->action)}, r, 0);
+	json_members(j, &rule_schema, (struct selection) {RULE_OF_ACTION(r->action)}, r, 0);
 	json_end_object(j);
 }
 
 static void write_rule(struct json *j, const struct rule *r)
 {
 	json_begin_object(j);
-	json_members(j, &rule_portrait, (struct selection) {.with = RULE_NAME}, r, 0);
+	json_members(j, &rule_schema, (struct selection) {.with = RULE_NAME}, r, 0);
 	koine_rule_parts(j, r);
 	json_member_uint(j, "conditions", r->n_conditions);
-	json_members(j, &rule_portrait, (struct selection) {.with = RULE_STATE}, r, 0);
+	json_members(j, &rule_schema, (struct selection) {.with = RULE_STATE}, r, 0);
 	json_end_object(j);
 }
 
@@ -76,7 +76,7 @@ static struct done log_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
-	json_nouns(j, "log", &rule_execution_portrait, e->log, e->n);
+	json_nouns(j, "log", &rule_execution_schema, e->log, e->n);
 	return call_reply_object(c);
 }
 
@@ -88,18 +88,18 @@ static struct done handle_log(struct call *c)
 
 /* ---- by hand ---- */
 
-static void on_run(void *arg, int r, const struct why *why)
+static void on_run(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct rules_in *in = c->in;
 
-	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("rule", in->rule), JSON_BOOL("run", true)));
+	(void)call_answer(c, r, error, PAIRS(JSON_TEXT("rule", in->rule), JSON_BOOL("run", true)));
 }
 
 static struct done handle_run(struct call *c)
 {
 	const struct rules_in *in = c->in;
-	int r = automation_run(call_automation(c), in->project, in->rule, on_run, c, &c->why);
+	int r = automation_run(call_automation(c), in->project, in->rule, on_run, c, &c->error);
 
 	/* The call does not wait for the rule's action, so there is nothing to cancel. */
 	return call_await(c, r);

@@ -45,12 +45,12 @@ struct chat_in {
 struct list_item {
 	const char *field;
 	unsigned at;
-	struct why *why;
+	struct error *error;
 };
 
 static int wrong(const struct list_item *p, const char *member, const char *must)
 {
-	return refuse_field(p->why, p->field, "%s[%u].%s must be %s", p->field, p->at, member,
+	return refuse_field(p->error, p->field, "%s[%u].%s must be %s", p->field, p->at, member,
 			    must);
 }
 
@@ -100,12 +100,12 @@ static int begin_list(const struct list_item *p, const struct value *list, struc
 	if (!list)
 		return 0;
 	if (list->len > max)
-		return refuse_field(p->why, p->field, "%s must have at most %u entries", p->field,
+		return refuse_field(p->error, p->field, "%s must have at most %u entries", p->field,
 				    max);
 	value_each (v, list) {
 		if (v->kind != VALUE_OBJECT)
-			return refuse_field(p->why, p->field, "%s[%u] must be an object", p->field,
-					    at);
+			return refuse_field(p->error, p->field, "%s[%u] must be an object",
+					    p->field, at);
 		at++;
 	}
 	*ret = arena_zalloc(a, size * (list->len + 1));
@@ -113,9 +113,9 @@ static int begin_list(const struct list_item *p, const struct value *list, struc
 }
 
 static int read_tools(const struct value *list, struct arena *a, struct chat_ask *ask,
-		      struct why *why)
+		      struct error *error)
 {
-	struct list_item p = {.field = "tools", .why = why};
+	struct list_item p = {.field = "tools", .error = error};
 	struct agent_tool *tools;
 	void *room;
 	int r = begin_list(&p, list, a, sizeof(*tools), AGENT_TOOLS_MAX, &room);
@@ -148,9 +148,9 @@ static int read_failed(const struct list_item *p, const struct value *v, bool *r
 }
 
 static int read_results(const struct value *list, struct arena *a, struct chat_ask *ask,
-			struct why *why)
+			struct error *error)
 {
-	struct list_item p = {.field = "tool_results", .why = why};
+	struct list_item p = {.field = "tool_results", .error = error};
 	struct chat_result *results;
 	void *room;
 	int r = begin_list(&p, list, a, sizeof(*results), AGENT_CALLS_MAX, &room);
@@ -172,21 +172,22 @@ static int read_results(const struct value *list, struct arena *a, struct chat_a
 }
 
 static int read_request_id(const struct value *v, struct arena *a, struct chat_ask *ask,
-			   struct why *why)
+			   struct error *error)
 {
 	int r;
 
 	if (v && v->kind == VALUE_STRING && v->len == 0)
-		return refuse_field(why, "request_id", "request_id must not be empty");
+		return refuse_field(error, "request_id", "request_id must not be empty");
 	r = chat_wire_ask_id(a, v, ask);
 	if (r > 0)
-		return refuse_field(why, "request_id", "request_id must be a string or an integer");
+		return refuse_field(error, "request_id",
+				    "request_id must be a string or an integer");
 	return r;
 }
 
 /* Refuses a bad shape, naming the field. The ask points into `in` and the arena. */
 static int read_ask(const struct chat_in *in, struct arena *a, struct chat_ask *ret_ask,
-		    struct why *why)
+		    struct error *error)
 {
 	int r;
 
@@ -196,11 +197,11 @@ static int read_ask(const struct chat_in *in, struct arena *a, struct chat_ask *
 		.content = in->content,
 		.by = {.user = in->who.user_id, .chat = in->who.chat_id},
 	};
-	r = read_request_id(in->request_id, a, ret_ask, why) ?:
-	    read_tools(in->tools, a, ret_ask, why) ?:
-	    read_results(in->tool_results, a, ret_ask, why);
+	r = read_request_id(in->request_id, a, ret_ask, error) ?:
+	    read_tools(in->tools, a, ret_ask, error) ?:
+	    read_results(in->tool_results, a, ret_ask, error);
 	if (r == 0 && !in->content.data && ret_ask->n_results == 0)
-		r = refuse_field(why, "content", "content is required");
+		r = refuse_field(error, "content", "content is required");
 	return r;
 }
 
@@ -331,7 +332,7 @@ static void fail(struct call *c, const struct chat_answer *a)
 	if (chat_wire_fail_agent(c, a))
 		return;
 	if (a->result > 0)
-		c->why = *a->why;
+		c->error = *a->error;
 	(void)call_fail(c, a->result);
 }
 
@@ -364,12 +365,12 @@ static struct done handle_stream(struct call *c)
 
 	if (!s)
 		return call_fail(c, -ENOMEM);
-	r = read_ask(c->in, &c->arena, &ask, &c->why);
+	r = read_ask(c->in, &c->arena, &ask, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	s->call = c;
 	s->conversation = ask.conversation.data ? ask.conversation : TEXT(CHAT_DEFAULT);
-	r = chat_send(call_chat(c), &ask, &sink, &s->turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &s->turn, &c->error);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, s);
 }
 
@@ -442,7 +443,7 @@ static void on_agents_cancel(struct call *c, void *arg)
 	struct probe *p = arg;
 
 	p->call = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 struct agents_in {

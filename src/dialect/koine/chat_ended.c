@@ -27,7 +27,7 @@ static struct done handle_ended(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
-	json_nouns(j, "conversations", &conversation_portrait, page.rows, page.n);
+	json_nouns(j, "conversations", &conversation_schema, page.rows, page.n);
 	json_member_int(j, "total", page.total);
 	return call_reply_object(c);
 }
@@ -39,7 +39,7 @@ static struct done handle_read(struct call *c)
 	struct text id = {0};
 	struct json *j;
 	int r = chat_messages_ended(call_chat(c), c->lane, &c->arena, in->number, &id, &page,
-				    &c->why);
+				    &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -63,13 +63,13 @@ static int take_purge(struct call *c, struct chat_purge *p)
 	const struct ended_in *in = c->in;
 
 	if ((in->number != 0) + (in->before.data != NULL) + in->all != 1)
-		return refuse_field(&c->why, "number",
+		return refuse_field(&c->error, "number",
 				    "exactly one of 'number', 'before' and 'all' is required");
 	p->number = in->number;
 	p->before_ms = INT64_MAX;
 	if (in->before.data && !clock_parse_iso(in->before, &p->before_ms))
 		return refuse_field(
-			&c->why, "before",
+			&c->error, "before",
 			"'before' must be a time such as 2026-11-01T00:00:00Z, not '%.*s'",
 			TEXT_ARGS(in->before));
 	return 0;
@@ -79,7 +79,7 @@ static int purge(struct call *c)
 {
 	struct purge *p = c->state;
 
-	return chat_purge(call_chat(c), &p->step, &c->why);
+	return chat_purge(call_chat(c), &p->step, &c->error);
 }
 
 /* One step is on disk; purging goes on while there is more. */

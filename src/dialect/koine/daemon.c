@@ -89,7 +89,7 @@ static void write_work(struct json *j, struct engine *engine)
 	json_end_object(j);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 	json_key(j, "agent_servers");
-	koine_write_agent_servers(j, engine->mirrors);
+	koine_write_agent_servers(j, engine->bridges);
 }
 
 /* Guests have a row of their own, once there were any. */
@@ -222,18 +222,18 @@ struct done koine_daemon_reload(struct call *c)
 		.call = c,
 		.rows = arena_alloc(&c->arena, RELOAD_ROWS_MAX * sizeof(struct reload_row))};
 	const struct reload_listener report = {.note = on_reload_note, .arg = &rows};
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int r;
 
 	if (!rows.rows)
 		return call_fail(c, -ENOMEM);
 	if (!opts->on_reload_asked)
-		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
+		return call_fail(c, refuse(&c->error, REFUSE_FORBIDDEN,
 					   "this server cannot reload its settings"));
-	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &why);
+	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &error);
 	if (r > 0)
-		r = refuse(&c->why, (enum refusal)r,
-			   "%.500s; the current settings remain in effect", why.text);
+		r = refuse(&c->error, (enum refusal)r,
+			   "%.500s; the current settings remain in effect", error.text);
 	if (r != 0)
 		return call_fail(c, r);
 	write_reload(call_result(c), &rows);

@@ -1,4 +1,4 @@
-/* The portrait of koine's own dialect. */
+/* The schema of koine's own dialect. */
 #include "dialect/koine/koine.h"
 
 #include "base/log.h"
@@ -8,10 +8,10 @@
 
 enum { SECONDS_MAX = 10 * 366 * 24 * 3600 }; /* ten years */
 
-int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why)
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct error *error)
 {
 	if (!(seconds >= 0 && seconds <= SECONDS_MAX))
-		return refuse_field(why, field, "%s must be between 0 and %d seconds, not %g",
+		return refuse_field(error, field, "%s must be between 0 and %d seconds, not %g",
 				    field, SECONDS_MAX, seconds);
 	*ret_ms = (int64_t)(seconds * 1000);
 	/* A very short time must not become 0, which means that none is given. */

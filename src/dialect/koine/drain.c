@@ -61,7 +61,7 @@ static struct done look(struct call *c)
 	const uint64_t *end_ms = c->state;
 
 	if (!c->client)
-		return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		return call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 	if (n_tasks + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
 		return call_after(c, LOOK_MS, look);
 	return call_answer(c, 0, NULL,

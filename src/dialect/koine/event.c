@@ -63,14 +63,14 @@ struct event_since {
 enum { TYPE_MAX = 100, ID_MAX = 256, PROJECT_MAX = 4096 };
 
 static int read_types(const struct value *types, struct arena *a, struct event_filter *f,
-		      struct why *why)
+		      struct error *error)
 {
 	struct text *out;
 
 	if (!types || types->kind == VALUE_NULL)
 		return 0;
 	if (types->len > EVENT_TYPES_MAX)
-		return refuse_field(why, "types", "types must have at most %d entries",
+		return refuse_field(error, "types", "types must have at most %d entries",
 				    EVENT_TYPES_MAX);
 	out = arena_alloc(a, types->len * sizeof(out[0]));
 	if (!out)
@@ -78,7 +78,7 @@ static int read_types(const struct value *types, struct arena *a, struct event_f
 	f->types = out;
 	value_each (type, types) {
 		if (type->kind != VALUE_STRING || type->len == 0 || type->len > TYPE_MAX)
-			return refuse_field(why, "types",
+			return refuse_field(error, "types",
 					    "types must be strings of 1 to %d characters",
 					    TYPE_MAX);
 		out[f->n_types++] = value_text(type);
@@ -86,7 +86,7 @@ static int read_types(const struct value *types, struct arena *a, struct event_f
 	return 0;
 }
 
-static int read_since(const struct value *since, struct event_since *ret, struct why *why)
+static int read_since(const struct value *since, struct event_since *ret, struct error *error)
 {
 	*ret = (struct event_since) {.seq = -1};
 	if (!since || since->kind == VALUE_NULL)
@@ -99,43 +99,44 @@ static int read_since(const struct value *since, struct event_since *ret, struct
 			ret->ms = 1;
 		return 0;
 	}
-	return refuse_field(why, "since", "'since' must be a sequence number or an ISO 8601 time");
+	return refuse_field(error, "since",
+			    "'since' must be a sequence number or an ISO 8601 time");
 }
 
 /* An empty name counts as none. */
 static int read_name(struct text t, const char *field, size_t max, struct text *ret,
-		     struct why *why)
+		     struct error *error)
 {
 	*ret = t.len > 0 ? t : (struct text) {0};
 	if (t.len <= max)
 		return 0;
-	return refuse_field(why, field, "%s must not be longer than %zu bytes", field, max);
+	return refuse_field(error, field, "%s must not be longer than %zu bytes", field, max);
 }
 
-static int read_names(const struct event_in *in, struct event_filter *f, struct why *why)
+static int read_names(const struct event_in *in, struct event_filter *f, struct error *error)
 {
-	int r = read_name(in->project, "project", PROJECT_MAX, &f->project, why) ?:
-		read_name(in->session_id, "session_id", ID_MAX, &f->session, why) ?:
-		read_name(in->run_id, "run_id", ID_MAX, &f->run, why);
+	int r = read_name(in->project, "project", PROJECT_MAX, &f->project, error) ?:
+		read_name(in->session_id, "session_id", ID_MAX, &f->session, error) ?:
+		read_name(in->run_id, "run_id", ID_MAX, &f->run, error);
 
 	return r;
 }
 
 /* Refuses a bad shape, naming the field. The filter points into `in` and the arena. */
 static int read_filter(const struct event_in *in, struct arena *a, struct event_filter *ret_filter,
-		       struct event_since *ret_since, struct why *why)
+		       struct event_since *ret_since, struct error *error)
 {
-	int r = read_since(in->since, ret_since, why);
+	int r = read_since(in->since, ret_since, error);
 
 	*ret_filter = (struct event_filter) {0};
 	if (r == 0)
-		r = read_names(in, ret_filter, why);
-	return r != 0 ? r : read_types(in->types, a, ret_filter, why);
+		r = read_names(in, ret_filter, error);
+	return r != 0 ? r : read_types(in->types, a, ret_filter, error);
 }
 
 void event_write_members(struct json *j, const struct event *e)
 {
-	json_members(j, &event_portrait, (struct selection) {0}, e, 0);
+	json_members(j, &event_schema, (struct selection) {0}, e, 0);
 	json_key(j, "data");
 	json_packed_as(j, e->data, event_names(e));
 }
@@ -302,7 +303,7 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 	if (!w)
 		return -ENOMEM;
 	if (w->n >= SUBSCRIPTIONS_MAX)
-		return refuse(&c->why, REFUSE_LIMIT,
+		return refuse(&c->error, REFUSE_LIMIT,
 			      "too many subscriptions on one connection (limit %d)",
 			      SUBSCRIPTIONS_MAX);
 	s = calloc(1, sizeof(*s));
@@ -363,10 +364,10 @@ static struct done handle_subscribe(struct call *c)
 	int r = asked ? 0 : -ENOMEM;
 
 	if (r == 0 && !client_hears(c->client))
-		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+		r = refuse(&c->error, REFUSE_UNAVAILABLE,
 			   "event.subscribe is not supported over HTTP; use event.list");
 	if (r == 0)
-		r = read_filter(c->in, &c->arena, &asked->filter, &asked->since, &c->why);
+		r = read_filter(c->in, &c->arena, &asked->filter, &asked->since, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = asked;
@@ -429,13 +430,13 @@ static struct done handle_list(struct call *c)
 	struct event_filter filter;
 	struct event_since since;
 	struct event_page page;
-	int r = read_filter(in, &c->arena, &filter, &since, &c->why);
+	int r = read_filter(in, &c->arena, &filter, &since, &c->error);
 
 	if (r == 0)
 		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
 			       in->limit, &page);
 	if (r == 0 && page.cut)
-		r = refuse(&c->why, REFUSE_LIMIT,
+		r = refuse(&c->error, REFUSE_LIMIT,
 			   "too many events to search: pass 'since', or only one of 'project', "
 			   "'session_id' and 'run_id'");
 	if (r != 0)

@@ -38,7 +38,7 @@ static int read(struct call *c, struct hook_call *h)
 		.format = in->format,
 		.agent = in->agent,
 	};
-	int r = koine_read_seconds(in->timeout, "timeout", &h->wait_ms, &c->why);
+	int r = koine_read_seconds(in->timeout, "timeout", &h->wait_ms, &c->error);
 
 	if (r != 0)
 		return r;
@@ -46,10 +46,10 @@ static int read(struct call *c, struct hook_call *h)
 	h->id = in->id;
 	h->bond = BOND_PROCESS;
 	h->end = end;
-	r = hook_read(&c->arena, &from, &h->hook, &c->why);
+	r = hook_read(&c->arena, &from, &h->hook, &c->error);
 	if (r > 0 && !h->hook.told)
 		log_caused(LOG_LEVEL_INFO, "invalid hook input", "agent=%.*s reason=\"%s\"",
-			   TEXT_ARGS(text_cut(h->hook.agent, HOOK_ID_MAX)), c->why.text);
+			   TEXT_ARGS(text_cut(h->hook.agent, HOOK_ID_MAX)), c->error.text);
 	return r;
 }
 
@@ -65,7 +65,7 @@ static struct done handle_run(struct call *c)
 		return hook_tell(c, h);
 	/* The method is known; the event is not. */
 	if (r == REFUSE_METHOD)
-		c->why.code = r = REFUSE_PARAMS;
+		c->error.code = r = REFUSE_PARAMS;
 	return call_fail(c, r);
 }
 

@@ -11,7 +11,7 @@
 #include "model/rule.h"
 #include "wire/json.h"
 
-struct mirrors;
+struct bridges;
 
 extern const struct dialect koine_dialect;
 
@@ -52,13 +52,13 @@ extern const struct method_table koine_session_methods;
 extern const struct method_table koine_approval_methods;
 
 /* Reads seconds that a client gave; 0 means that none are given. */
-int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct why *why);
+int koine_read_seconds(double seconds, const char *field, int64_t *ret_ms, struct error *error);
 
 /* Agents that koined did not start. */
 extern const struct method_table koine_agent_methods;
 extern const struct method_table koine_hook_methods;
 /* An array: the servers that agents work in, and whether they answer. */
-void koine_write_agent_servers(struct json *j, const struct mirrors *m);
+void koine_write_agent_servers(struct json *j, const struct bridges *m);
 
 /* Handlers, by file. */
 struct done koine_health(struct call *c);

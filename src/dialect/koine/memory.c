@@ -48,7 +48,7 @@ static struct done handle_get(struct call *c)
 	int64_t at_ms = 0;
 	int r = memory_wire_time(c, "at", in->at, &at_ms)
 			?: memory_get_at(call_memories(c), c->lane, &c->arena, &by, in->memory_id,
-					 at_ms, &memory, &c->why);
+					 at_ms, &memory, &c->error);
 
 	return reply_one(c, r, &memory);
 }
@@ -60,7 +60,7 @@ static struct done handle_history(struct call *c)
 	struct memory *rows;
 	unsigned n;
 	int r = memory_history(call_memories(c), c->lane, &c->arena, &by, in->memory_id, &rows, &n,
-			       &c->why);
+			       &c->error);
 
 	return reply_rows(c, r, rows, n);
 }
@@ -72,7 +72,7 @@ static struct done handle_review(struct call *c)
 	struct memory *rows;
 	unsigned n;
 	int r = memory_review(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
-			      &c->why);
+			      &c->error);
 
 	return reply_rows(c, r, rows, n);
 }
@@ -84,7 +84,7 @@ static struct done handle_deleted(struct call *c)
 	struct memory *rows;
 	unsigned n;
 	int r = memory_list_deleted(call_memories(c), c->lane, &c->arena, &by, in->limit, &rows, &n,
-				    &c->why);
+				    &c->error);
 
 	return reply_rows(c, r, rows, n);
 }
@@ -94,7 +94,7 @@ static struct done handle_restore(struct call *c)
 	const struct entry_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
-	int r = memory_restore(call_memories(c), &c->arena, &by, in->memory_id, &memory, &c->why);
+	int r = memory_restore(call_memories(c), &c->arena, &by, in->memory_id, &memory, &c->error);
 
 	return reply_one(c, r, &memory);
 }
@@ -105,7 +105,7 @@ static struct done handle_accept(struct call *c)
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	int r = memory_accept(call_memories(c), &c->arena, &by, in->memory_id, in->content, &memory,
-			      &c->why);
+			      &c->error);
 
 	return reply_one(c, r, &memory);
 }
@@ -124,7 +124,7 @@ static struct done handle_update(struct call *c)
 
 	if (r == 0)
 		r = memory_update(call_memories(c), &c->arena, &by, in->memory_id, &change, &memory,
-				  &c->why);
+				  &c->error);
 	return reply_one(c, r, &memory);
 }
 
@@ -211,7 +211,7 @@ static struct done handle_export(struct call *c)
 	int r = 0;
 
 	if (!read_cursor(in->cursor, &page))
-		r = refuse_field(&c->why, "cursor",
+		r = refuse_field(&c->error, "cursor",
 				 "invalid cursor: use the cursor of the previous page");
 	if (r == 0)
 		r = memory_export(call_memories(c), c->lane, &c->arena, &by, &page, &rows, &n,
@@ -231,12 +231,12 @@ static struct done handle_import(struct call *c)
 	unsigned at = 0;
 
 	value_each (entry, in->entries) {
-		int r = memory_entry_import(call_memories(c), &c->arena, entry, &by, &n, &c->why);
+		int r = memory_entry_import(call_memories(c), &c->arena, entry, &by, &n, &c->error);
 
 		if (r > 0) {
-			struct why inner = c->why;
+			struct error inner = c->error;
 
-			r = refuse_field(&c->why, "entries", "entry %u: %.150s", at, inner.text);
+			r = refuse_field(&c->error, "entries", "entry %u: %.150s", at, inner.text);
 		}
 		if (r != 0)
 			return call_fail(c, r);
@@ -248,20 +248,20 @@ static struct done handle_import(struct call *c)
 static struct done handle_backup(struct call *c)
 {
 	const struct entry_in *in = c->in;
-	struct why why = {0};
+	struct error error = {0};
 	char *path = arena_copy(&c->arena, in->path.data, in->path.len);
 	int r;
 
 	if (!path)
 		return call_fail(c, -ENOMEM);
 	if (path[0] != '/' || strlen(path) != in->path.len)
-		return call_fail(c, refuse_field(&c->why, "path",
+		return call_fail(c, refuse_field(&c->error, "path",
 						 "path must be an absolute path, not '%.*s'",
 						 TEXT_ARGS(text_cut(in->path, 200))));
-	r = engine_backup(call_engine(c), path, &why);
+	r = engine_backup(call_engine(c), path, &error);
 	/* A folder that is missing or full is not an internal error. */
-	if (r != 0 && why.text[0])
-		r = refuse(&c->why, r > 0 ? why.code : REFUSE_UNAVAILABLE, "%s", why.text);
+	if (r != 0 && error.text[0])
+		r = refuse(&c->error, r > 0 ? error.code : REFUSE_UNAVAILABLE, "%s", error.text);
 	return call_answer(c, r, NULL, PAIRS(JSON_STR("path", path)));
 }
 

@@ -8,7 +8,7 @@
 
 void memory_entry_members(struct json *j, const struct memory *m)
 {
-	json_members(j, &memory_portrait, (struct selection) {0}, m, 0);
+	json_members(j, &memory_schema, (struct selection) {0}, m, 0);
 }
 
 void memory_entry_write(struct json *j, const struct memory *m)
@@ -18,14 +18,14 @@ void memory_entry_write(struct json *j, const struct memory *m)
 	json_end_object(j);
 }
 
-static int wrong(struct why *why, const char *member, const char *want)
+static int wrong(struct error *error, const char *member, const char *want)
 {
-	return refuse(why, REFUSE_PARAMS, "%s must be %s", member, want);
+	return refuse(error, REFUSE_PARAMS, "%s must be %s", member, want);
 }
 
 /* A member that is absent or null becomes {NULL, 0}. */
 static int read_text(const struct value *entry, const char *member, struct text *ret,
-		     struct why *why)
+		     struct error *error)
 {
 	const struct value *v = value_find(entry, member);
 
@@ -33,13 +33,13 @@ static int read_text(const struct value *entry, const char *member, struct text 
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	if (v->kind != VALUE_STRING)
-		return wrong(why, member, "a string");
+		return wrong(error, member, "a string");
 	*ret = value_text(v);
 	return 0;
 }
 
 static int read_texts(struct arena *a, const struct value *entry, const char *member,
-		      struct text **ret, unsigned *ret_n, struct why *why)
+		      struct text **ret, unsigned *ret_n, struct error *error)
 {
 	const struct value *v = value_find(entry, member);
 	unsigned n = 0;
@@ -49,13 +49,13 @@ static int read_texts(struct arena *a, const struct value *entry, const char *me
 	if (!v || v->kind == VALUE_NULL)
 		return 0;
 	if (v->kind != VALUE_ARRAY)
-		return wrong(why, member, "an array of strings");
+		return wrong(error, member, "an array of strings");
 	*ret = arena_alloc(a, (v->len + 1) * sizeof(**ret));
 	if (!*ret)
 		return -ENOMEM;
 	value_each (item, v) {
 		if (item->kind != VALUE_STRING)
-			return wrong(why, member, "an array of strings");
+			return wrong(error, member, "an array of strings");
 		(*ret)[n++] = value_text(item);
 	}
 	*ret_n = n;
@@ -63,23 +63,23 @@ static int read_texts(struct arena *a, const struct value *entry, const char *me
 }
 
 static int read_time(const struct value *entry, const char *member, int64_t *ret_ms,
-		     struct why *why)
+		     struct error *error)
 {
 	struct text t;
-	int r = read_text(entry, member, &t, why);
+	int r = read_text(entry, member, &t, error);
 
 	if (r == 0 && t.data && !clock_parse_iso(t, ret_ms))
-		return wrong(why, member, "a time like 2026-11-15T07:47:17Z");
+		return wrong(error, member, "a time like 2026-11-15T07:47:17Z");
 	if (r == 0 && t.data && *ret_ms == 0)
 		*ret_ms = 1; /* 0 would mean that no time is given */
 	return r;
 }
 
 static int add(struct memories *m, struct arena *a, const struct memory_new *new, int64_t *n_added,
-	       struct why *why)
+	       struct error *error)
 {
 	struct memory memory;
-	int r = memory_add(m, a, new, &memory, why);
+	int r = memory_add(m, a, new, &memory, error);
 
 	if (r == 0)
 		(*n_added)++;
@@ -87,20 +87,20 @@ static int add(struct memories *m, struct arena *a, const struct memory_new *new
 }
 
 static int read_details(struct arena *a, const struct value *entry, struct memory_new *new,
-			struct why *why)
+			struct error *error)
 {
 	const struct value *importance = value_find(entry, "importance");
 	const struct value *metadata = value_find(entry, "metadata");
 	const struct value *shared = value_find(entry, "shared");
-	int r = read_time(entry, "created_at", &new->created_ms, why)
-			?: read_time(entry, "expires_at", &new->expires_ms, why);
+	int r = read_time(entry, "created_at", &new->created_ms, error)
+			?: read_time(entry, "expires_at", &new->expires_ms, error);
 
 	if (r != 0)
 		return r;
 	new->importance = -1;
 	if (importance && importance->kind != VALUE_NULL &&
 	    !value_double(importance, &new->importance))
-		return wrong(why, "importance", "a number");
+		return wrong(error, "importance", "a number");
 	if (metadata && metadata->kind == VALUE_OBJECT)
 		r = json_compact(a, metadata, &new->metadata);
 	new->shared = shared && shared->kind == VALUE_TRUE;
@@ -108,7 +108,7 @@ static int read_details(struct arena *a, const struct value *entry, struct memor
 }
 
 static int import_memory(struct memories *m, struct arena *a, const struct value *entry,
-			 const struct memory_asker *by, int64_t *n_added, struct why *why)
+			 const struct memory_asker *by, int64_t *n_added, struct error *error)
 {
 	static const struct {
 		const char *name;
@@ -127,17 +127,18 @@ static int import_memory(struct memories *m, struct arena *a, const struct value
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sizeof(texts) / sizeof(texts[0]); i++)
-		r = read_text(entry, texts[i].name, (void *)((char *)&new + texts[i].offset), why);
+		r = read_text(entry, texts[i].name, (void *)((char *)&new + texts[i].offset),
+			      error);
 	if (r == 0)
-		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, why);
+		r = read_texts(a, entry, "subjects", &subjects, &new.n_subjects, error);
 	if (r == 0)
-		r = read_details(a, entry, &new, why);
+		r = read_details(a, entry, &new, error);
 	if (r != 0)
 		return r;
 	new.subjects = subjects;
 	if (!new.by.user.data && !new.by.chat.data && !new.by.project.data)
 		new.by = *by;
-	return add(m, a, &new, n_added, why);
+	return add(m, a, &new, n_added, error);
 }
 
 static struct text join3(struct arena *a, struct text one, struct text two, struct text three)
@@ -156,44 +157,44 @@ static struct text join3(struct arena *a, struct text one, struct text two, stru
 }
 
 static int read_name(const struct value *entry, const char *member, struct text *ret,
-		     struct why *why)
+		     struct error *error)
 {
-	int r = read_text(entry, member, ret, why);
+	int r = read_text(entry, member, ret, error);
 
-	return r == 0 && ret->len == 0 ? wrong(why, member, "given") : r;
+	return r == 0 && ret->len == 0 ? wrong(error, member, "given") : r;
 }
 
 /* {"type":"entity","name":…,"entityType":…,"observations":[…]} */
 static int import_entity(struct memories *m, struct arena *a, const struct value *entry,
-			 const struct memory_asker *by, int64_t *n_added, struct why *why)
+			 const struct memory_asker *by, int64_t *n_added, struct error *error)
 {
 	struct memory_new new = {
 		.source = TEXT("mcp"), .category = TEXT("entity"), .importance = -1};
 	struct text *observations;
 	struct text name;
 	unsigned n;
-	int r = read_name(entry, "name", &name, why)
-			?: read_texts(a, entry, "observations", &observations, &n, why);
+	int r = read_name(entry, "name", &name, error)
+			?: read_texts(a, entry, "observations", &observations, &n, error);
 
 	new.by = *by;
 	new.subjects = &name;
 	new.n_subjects = 1;
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		new.content = observations[i];
-		r = add(m, a, &new, n_added, why);
+		r = add(m, a, &new, n_added, error);
 	}
 	return r;
 }
 
 /* {"type":"relation","from":…,"to":…,"relationType":…} */
 static int import_relation(struct memories *m, struct arena *a, const struct value *entry,
-			   const struct memory_asker *by, int64_t *n_added, struct why *why)
+			   const struct memory_asker *by, int64_t *n_added, struct error *error)
 {
 	struct memory_new new = {.source = TEXT("mcp"), .category = TEXT("fact"), .importance = -1};
 	struct text ends[2];
 	struct text relation;
-	int r = read_name(entry, "from", &ends[0], why) ?: read_name(entry, "to", &ends[1], why) ?:
-		read_name(entry, "relationType", &relation, why);
+	int r = read_name(entry, "from", &ends[0], error) ?: read_name(entry, "to", &ends[1], error) ?:
+		read_name(entry, "relationType", &relation, error);
 
 	if (r != 0)
 		return r;
@@ -201,19 +202,19 @@ static int import_relation(struct memories *m, struct arena *a, const struct val
 	new.subjects = ends;
 	new.n_subjects = 2;
 	new.content = join3(a, ends[0], relation, ends[1]);
-	return new.content.data ? add(m, a, &new, n_added, why) : -ENOMEM;
+	return new.content.data ? add(m, a, &new, n_added, error) : -ENOMEM;
 }
 
 int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
-			const struct memory_asker *by, int64_t *n_added, struct why *why)
+			const struct memory_asker *by, int64_t *n_added, struct error *error)
 {
 	struct text type = value_text(value_find(entry, "type"));
 
 	if (entry->kind != VALUE_OBJECT)
-		return wrong(why, "an entry", "an object");
+		return wrong(error, "an entry", "an object");
 	if (text_is(type, "entity"))
-		return import_entity(m, a, entry, by, n_added, why);
+		return import_entity(m, a, entry, by, n_added, error);
 	if (text_is(type, "relation"))
-		return import_relation(m, a, entry, by, n_added, why);
-	return import_memory(m, a, entry, by, n_added, why);
+		return import_relation(m, a, entry, by, n_added, error);
+	return import_memory(m, a, entry, by, n_added, error);
 }

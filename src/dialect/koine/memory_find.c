@@ -119,7 +119,7 @@ static struct done handle_search(struct call *c)
 
 	q.by.this_chat = in->this_chat;
 	if (r == 0)
-		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_rows(c, hits, n,
@@ -158,7 +158,7 @@ static struct done handle_list(struct call *c)
 	unsigned n;
 	int r = read_filter(c, &f)
 			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
-				       &c->why);
+				       &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -192,7 +192,7 @@ static struct done handle_add(struct call *c)
 	new.by = memory_asker_of(&in->who);
 	new.replaces = in->replaces;
 	if (r == 0)
-		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->why);
+		r = memory_add(call_memories(c), &c->arena, &new, &memory, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	memory_wire_added(c, &memory, write_new);
@@ -206,7 +206,7 @@ static struct done handle_delete(struct call *c)
 	struct memory memory;
 	bool deleted = false;
 	int r = memory_delete(call_memories(c), &c->arena, &by, in->memory_id, in->purge, &memory,
-			      &deleted, &c->why);
+			      &deleted, &c->error);
 
 	return call_answer(c, r, NULL, PAIRS(JSON_BOOL("deleted", deleted)));
 }

@@ -57,4 +57,4 @@ void memory_entry_write(struct json *j, const struct memory *m);
  * memory). `by` owns a memory that names no owner.
  */
 int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,
-			const struct memory_asker *by, int64_t *n_added, struct why *why);
+			const struct memory_asker *by, int64_t *n_added, struct error *error);

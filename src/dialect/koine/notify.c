@@ -63,14 +63,15 @@ static struct done handle_list(struct call *c)
 
 /* ---- a test ---- */
 
-static void on_tested(void *arg, int r, const struct notify_test_result *t, const struct why *why)
+static void on_tested(void *arg, int r, const struct notify_test_result *t,
+		      const struct error *error)
 {
 	struct call *c = arg;
 	const struct test_in *in = c->in;
 	struct json *j;
 
 	c->state = NULL;
-	j = call_object_for(c, r, why);
+	j = call_object_for(c, r, error);
 	if (!j)
 		return;
 	json_member_text(j, "name", in->name);
@@ -88,9 +89,9 @@ static void on_cancel(struct call *c, void *arg)
 	notify_test_leave(c->state);
 	c->state = NULL;
 	if (c->server->stopping)
-		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
 	else
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done handle_test(struct call *c)
@@ -98,7 +99,7 @@ static struct done handle_test(struct call *c)
 	const struct test_in *in = c->in;
 	struct notify_test *test = NULL;
 	int r = notify_test_start(call_notify(c), in->name, in->timeout * 1000, on_tested, c, &test,
-				  &c->why);
+				  &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = test;

@@ -68,7 +68,7 @@ static void write_rules(struct json *j, const struct trust_offer *o)
 		json_begin_object(j);
 		json_member_text(j, "rule", r->id);
 		koine_rule_parts(j, r);
-		json_members(j, &rule_portrait, (struct selection) {.with = RULE_LIMITS}, r, 0);
+		json_members(j, &rule_schema, (struct selection) {.with = RULE_LIMITS}, r, 0);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -94,7 +94,7 @@ static struct done handle_show(struct call *c)
 {
 	const struct project_in *in = c->in;
 	const struct trust_offer *o = NULL;
-	int r = trust_find(call_trust(c), in->folder, &o, &c->why);
+	int r = trust_find(call_trust(c), in->folder, &o, &c->error);
 	struct json *j;
 
 	if (r != 0)
@@ -113,15 +113,16 @@ static struct done handle_show(struct call *c)
 
 /* ---- trusting and distrusting ---- */
 
-static int check_tasks(const struct value *tasks, struct why *why)
+static int check_tasks(const struct value *tasks, struct error *error)
 {
 	if (!tasks)
 		return 0;
 	if (tasks->len > TASKS_MAX)
-		return refuse_field(why, "tasks", "tasks must have at most %d entries", TASKS_MAX);
+		return refuse_field(error, "tasks", "tasks must have at most %d entries",
+				    TASKS_MAX);
 	value_each (id, tasks) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "tasks", "tasks must be a list of task ids");
+			return refuse_field(error, "tasks", "tasks must be a list of task ids");
 	}
 	return 0;
 }
@@ -152,8 +153,8 @@ static struct done handle_trust(struct call *c)
 {
 	const struct project_in *in = c->in;
 	const struct trust_offer *o = NULL;
-	int r = trust_find(call_trust(c), in->folder, &o, &c->why) ?:
-		trust_check(o, in->digest, &c->why) ?: check_tasks(in->tasks, &c->why);
+	int r = trust_find(call_trust(c), in->folder, &o, &c->error) ?:
+		trust_check(o, in->digest, &c->error) ?: check_tasks(in->tasks, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }
@@ -162,7 +163,7 @@ static struct done handle_trust(struct call *c)
 static struct done handle_distrust(struct call *c)
 {
 	const struct project_in *in = c->in;
-	int r = trust_known(call_trust(c), in->folder, &c->why);
+	int r = trust_known(call_trust(c), in->folder, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, trust_work, trust_then);
 }

@@ -58,19 +58,19 @@ struct found {
 
 static int find(struct call *c, struct text id, struct session *ret_row)
 {
-	struct why why = {0};
+	struct error error = {0};
 	bool found = false;
-	int r = session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &why);
+	int r = session_get(call_sessions(c), c->lane, &c->arena, id, true, ret_row, &error);
 
 	if (r == REFUSE_NOT_FOUND) {
 		r = session_get_observed(call_sessions(c), c->lane, &c->arena, id, ret_row, &found,
-					 &c->why);
+					 &c->error);
 		if (r != 0 || found)
 			return r;
 		r = REFUSE_NOT_FOUND;
 	}
 	if (r > 0)
-		c->why = why;
+		c->error = error;
 	return r;
 }
 
@@ -99,7 +99,7 @@ static int find_parent_work(struct call *c)
 /* ---- starting ---- */
 
 static int read_tools(const struct value *list, const char *field, struct arena *a,
-		      struct texts *ret_tools, struct why *why)
+		      struct texts *ret_tools, struct error *error)
 {
 	struct text *tools;
 	unsigned n = 0;
@@ -107,14 +107,14 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 	if (!list)
 		return 0;
 	if (list->len > SESSION_TOOLS_MAX)
-		return refuse_field(why, field, "%s must have at most %d entries", field,
+		return refuse_field(error, field, "%s must have at most %d entries", field,
 				    SESSION_TOOLS_MAX);
 	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
 	if (!tools)
 		return -ENOMEM;
 	value_each (tool, list) {
 		if (tool->kind != VALUE_STRING || tool->len == 0)
-			return refuse_field(why, field, "%s[%u] must be a tool name", field, n);
+			return refuse_field(error, field, "%s[%u] must be a tool name", field, n);
 		tools[n++] = value_text(tool);
 	}
 	*ret_tools = (struct texts) {.items = tools, .n = n};
@@ -122,7 +122,7 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 }
 
 static int read_launch(const struct launch_in *in, struct arena *a, struct session_new *ret,
-		       struct why *why)
+		       struct error *error)
 {
 	int r;
 
@@ -139,9 +139,9 @@ static int read_launch(const struct launch_in *in, struct arena *a, struct sessi
 		.custom_instructions = in->custom_instructions,
 		.agent = in->agent,
 	};
-	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, why)
+	r = read_tools(in->allowed_tools, "allowed_tools", a, &ret->allowed_tools, error)
 		    ?: read_tools(in->disallowed_tools, "disallowed_tools", a,
-				  &ret->disallowed_tools, why);
+				  &ret->disallowed_tools, error);
 	return r;
 }
 
@@ -155,7 +155,8 @@ static void write_launched(struct json *j, const struct session_launched *l)
 }
 
 /* A session was kept, and it says what failed: the error carries it. */
-static void fail_launched(struct call *c, const struct session_launched *l, const struct why *why)
+static void fail_launched(struct call *c, const struct session_launched *l,
+			  const struct error *error)
 {
 	struct buf data;
 	struct json j;
@@ -166,22 +167,23 @@ static void fail_launched(struct call *c, const struct session_launched *l, cons
 	json_key(&j, "session");
 	write_launched(&j, l);
 	json_end_object(&j);
-	(void)call_fail_with(c, c->dialect->errors[REFUSE_UNAVAILABLE].code, text_of(why->text),
+	(void)call_fail_with(c, c->dialect->errors[REFUSE_UNAVAILABLE].code, text_of(error->text),
 			     (struct text) {.data = data.err ? NULL : data.data,
 					    .len = data.err ? 0 : data.len});
 	buf_done(&data);
 }
 
-static void on_launched(void *arg, int r, const struct session_launched *l, const struct why *why)
+static void on_launched(void *arg, int r, const struct session_launched *l,
+			const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r == REFUSE_UNAVAILABLE && l) {
-		fail_launched(c, l, why);
+		fail_launched(c, l, error);
 		return;
 	}
 	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+		(void)call_fail_for(c, r, error);
 		return;
 	}
 	write_launched(call_result(c), l);
@@ -191,12 +193,12 @@ static void on_launched(void *arg, int r, const struct session_launched *l, cons
 static struct done handle_launch(struct call *c)
 {
 	struct session_new new;
-	int r = read_launch(c->in, &c->arena, &new, &c->why);
+	int r = read_launch(c->in, &c->arena, &new, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
 	/* Launching cannot be cancelled. Once the session runs, session.interrupt ends it. */
-	return call_await(c, session_launch(call_sessions(c), &new, on_launched, c, &c->why));
+	return call_await(c, session_launch(call_sessions(c), &new, on_launched, c, &c->error));
 }
 
 static struct done continue_then(struct call *c, int r)
@@ -204,29 +206,29 @@ static struct done continue_then(struct call *c, int r)
 	struct found *f = c->state;
 
 	if (r == 0)
-		r = session_must_be_ours(&f->row, "continued", &c->why);
+		r = session_must_be_ours(&f->row, "continued", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
-	return call_await(
-		c, session_continue(call_sessions(c), f->row.id, &f->new, on_launched, c, &c->why));
+	return call_await(c, session_continue(call_sessions(c), f->row.id, &f->new, on_launched, c,
+					      &c->error));
 }
 
 static struct done handle_continue(struct call *c)
 {
 	struct found *f;
-	int r = begin(c, &f) ?: read_launch(c->in, &c->arena, &f->new, &c->why);
+	int r = begin(c, &f) ?: read_launch(c->in, &c->arena, &f->new, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_parent_work, continue_then);
 }
 
 /* ---- ending ---- */
 
-static void on_interrupted(void *arg, int r, const struct why *why)
+static void on_interrupted(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct found *f = c->state;
 
-	(void)call_answer(c, r, why,
+	(void)call_answer(c, r, error,
 			  PAIRS(JSON_TEXT("id", f->row.id),
 				JSON_STR("status", session_status_name(SESSION_COMPLETING))));
 }
@@ -236,11 +238,11 @@ static struct done interrupt_then(struct call *c, int r)
 	const struct found *f = c->state;
 
 	if (r == 0)
-		r = session_must_be_ours(&f->row, "interrupted", &c->why);
+		r = session_must_be_ours(&f->row, "interrupted", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	return call_await(
-		c, session_interrupt(call_sessions(c), f->row.id, on_interrupted, c, &c->why));
+		c, session_interrupt(call_sessions(c), f->row.id, on_interrupted, c, &c->error));
 }
 
 static struct done handle_interrupt(struct call *c)
@@ -259,8 +261,8 @@ static int change_work(struct call *c)
 	const struct found *f = c->state;
 
 	if (in->title.data)
-		return session_set_title(call_sessions(c), f->row.id, in->title, &c->why);
-	return session_set_archived(call_sessions(c), f->row.id, in->archived, &c->why);
+		return session_set_title(call_sessions(c), f->row.id, in->title, &c->error);
+	return session_set_archived(call_sessions(c), f->row.id, in->archived, &c->error);
 }
 
 static struct done changed(struct call *c, int r)
@@ -285,7 +287,7 @@ static struct done change_then(struct call *c, int r)
 	const struct found *f = c->state;
 
 	if (r == 0)
-		r = session_must_be_ours(&f->row, "changed", &c->why);
+		r = session_must_be_ours(&f->row, "changed", &c->error);
 	return r != 0 ? call_fail(c, r) : call_work(c, WRITER, change_work, changed);
 }
 
@@ -297,7 +299,7 @@ static struct done handle_change(struct call *c)
 	int r = begin(c, &f);
 
 	if (r == 0 && in->title.len > SESSION_TITLE_MAX)
-		r = refuse_field(&c->why, "title", "title must not be longer than %d bytes",
+		r = refuse_field(&c->error, "title", "title must not be longer than %d bytes",
 				 SESSION_TITLE_MAX);
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, change_then);
 }
@@ -379,7 +381,7 @@ static struct done handle_events(struct call *c)
 	struct session row;
 	int r;
 
-	r = find(c, in->id, &row) ?: session_must_be_ours(&row, "followed", &c->why);
+	r = find(c, in->id, &row) ?: session_must_be_ours(&row, "followed", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;

@@ -72,14 +72,14 @@ void session_json_write(struct json *j, struct arena *a, const struct session *s
 	shown.result = cut(session->result, SESSION_TEXT_MAX);
 	shown.error = cut(session->error, SESSION_TEXT_MAX / 4);
 	json_begin_object(j);
-	json_members(j, &session_portrait, (struct selection) {0}, &shown, 0);
+	json_members(j, &session_schema, (struct selection) {0}, &shown, 0);
 	write_config_member(j, a, session);
 	json_end_object(j);
 }
 
 void session_json_write_short(struct json *j, const struct session *session)
 {
-	json_noun(j, &session_portrait, (struct selection) {.with = MEMBER_LISTED}, session,
+	json_noun(j, &session_schema, (struct selection) {.with = MEMBER_LISTED}, session,
 		  SESSION_SHOWN);
 }
 
@@ -134,9 +134,9 @@ void session_json_write_event(struct json *j, const struct session_event *e)
 	bool truncated;
 
 	json_begin_object(j);
-	json_members(j, &session_event_portrait, head, e, 0);
+	json_members(j, &session_event_schema, head, e, 0);
 	truncated = write_said(j, e);
-	json_members(j, &session_event_portrait, tail, e, 0);
+	json_members(j, &session_event_schema, tail, e, 0);
 	if (truncated)
 		json_member_bool(j, "truncated", true);
 	json_end_object(j);

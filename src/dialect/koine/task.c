@@ -26,20 +26,21 @@ struct groups_in {
 
 /* ---- retrying, releasing ---- */
 
-void koine_task_did(void *arg, int r, const struct why *why)
+void koine_task_did(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct task_in *in = c->in;
 
-	(void)call_answer(c, r, why,
+	(void)call_answer(c, r, error,
 			  PAIRS(JSON_TEXT("id", in->id), JSON_BOOL(c->method->arg, true)));
 }
 
-static void on_retried(void *arg, int r, const struct text *ids, unsigned n, const struct why *why)
+static void on_retried(void *arg, int r, const struct text *ids, unsigned n,
+		       const struct error *error)
 {
 	struct call *c = arg;
 	const struct task_in *in = c->in;
-	struct json *j = call_object_for(c, r, why);
+	struct json *j = call_object_for(c, r, error);
 
 	if (!j)
 		return;
@@ -57,7 +58,7 @@ static struct done handle_release(struct call *c)
 	const struct task_in *in = c->in;
 
 	return call_await(
-		c, task_release(call_tasks(c), in->project, in->id, koine_task_did, c, &c->why));
+		c, task_release(call_tasks(c), in->project, in->id, koine_task_did, c, &c->error));
 }
 
 static struct done handle_retry(struct call *c)
@@ -65,7 +66,7 @@ static struct done handle_retry(struct call *c)
 	const struct task_in *in = c->in;
 
 	return call_await(c,
-			  task_retry(call_tasks(c), in->project, in->id, on_retried, c, &c->why));
+			  task_retry(call_tasks(c), in->project, in->id, on_retried, c, &c->error));
 }
 
 /* ---- looking ---- */
@@ -74,7 +75,8 @@ static int show_work(struct call *c)
 {
 	const struct task_in *in = c->in;
 
-	return task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state, &c->why);
+	return task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state,
+			&c->error);
 }
 
 /* The store may not have the latest changes yet. */
@@ -134,7 +136,7 @@ static int find_lines(struct call *c, struct finding *f)
 		if (row->state == TASK_QUEUED)
 			continue;
 		r = task_output(call_tasks(c), c->lane, &c->arena, row->project, row->id,
-				-LINE_BYTES, LINE_BYTES, &output, &c->why);
+				-LINE_BYTES, LINE_BYTES, &output, &c->error);
 		if (r < 0)
 			return r;
 		/* The output of a task that was swept meanwhile is empty. */
@@ -148,7 +150,8 @@ static int find_work(struct call *c)
 	const struct find_in *in = c->in;
 	struct finding *f = c->state;
 	unsigned limit = task_list_limit(f->filter.limit);
-	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
+	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
+			  &c->error);
 
 	/* Before the rows catch up: a place is that of the row as it was read. */
 	if (r == 0 && f->n > limit) {

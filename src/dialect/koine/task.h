@@ -34,11 +34,11 @@ struct call;
 
 /* Ids of tasks that come first; NULL: none. */
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
-		     struct why *why);
+		     struct error *error);
 
 /* Answers the call `arg` with {"id":ID,DID:true}, where DID is the argument of its row, or with the
  * refusal. */
-void koine_task_did(void *arg, int r, const struct why *why);
+void koine_task_did(void *arg, int r, const struct error *error);
 
 /* ---- task_follow.c ---- */
 

@@ -17,7 +17,7 @@ struct add_in {
 /* ---- adding one ---- */
 
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
-		     struct why *why)
+		     struct error *error)
 {
 	struct text *after;
 	unsigned n = 0;
@@ -25,29 +25,30 @@ int koine_read_after(const struct value *list, struct arena *a, struct texts *re
 	if (!list)
 		return 0;
 	if (list->len > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "'after' has more than %d task ids",
+		return refuse_field(error, "after", "'after' has more than %d task ids",
 				    TASK_AFTER_MAX);
 	after = arena_alloc(a, (list->len + 1) * sizeof(after[0]));
 	if (!after)
 		return -ENOMEM;
 	value_each (id, list) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(why, "after", "after[%u] must be a task id", n);
+			return refuse_field(error, "after", "after[%u] must be a task id", n);
 		after[n++] = value_text(id);
 	}
 	*ret_after = (struct texts) {.items = after, .n = n};
 	return 0;
 }
 
-static int read_variable(const struct value *v, struct arena *a, struct text *ret, struct why *why)
+static int read_variable(const struct value *v, struct arena *a, struct text *ret,
+			 struct error *error)
 {
 	char *text;
 
 	if (v->kind != VALUE_STRING)
-		return refuse_field(why, "env", "env.%.*s must be a string",
+		return refuse_field(error, "env", "env.%.*s must be a string",
 				    v->key_len < 60 ? (int)v->key_len : 60, v->key);
 	if (v->key_len == 0 || memchr(v->key, '=', v->key_len))
-		return refuse_field(why, "env",
+		return refuse_field(error, "env",
 				    "env: a variable name must not be empty or contain '='");
 	text = arena_alloc(a, (size_t)v->key_len + v->len + 1);
 	if (!text)
@@ -60,7 +61,7 @@ static int read_variable(const struct value *v, struct arena *a, struct text *re
 }
 
 static int read_env(const struct value *object, struct arena *a, struct task_new *new,
-		    struct why *why)
+		    struct error *error)
 {
 	struct text *env;
 	unsigned n = 0;
@@ -68,12 +69,12 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 	if (!object)
 		return 0;
 	if (object->len > TASK_ENV_MAX)
-		return refuse_field(why, "env", "env has more than %d variables", TASK_ENV_MAX);
+		return refuse_field(error, "env", "env has more than %d variables", TASK_ENV_MAX);
 	env = arena_alloc(a, (object->len + 1) * sizeof(env[0]));
 	if (!env)
 		return -ENOMEM;
 	value_each (v, object) {
-		int r = read_variable(v, a, &env[n++], why);
+		int r = read_variable(v, a, &env[n++], error);
 
 		if (r != 0)
 			return r;
@@ -83,10 +84,10 @@ static int read_env(const struct value *object, struct arena *a, struct task_new
 	return 0;
 }
 
-static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
+static void on_added(void *arg, int r, const struct task_submitted *task, const struct error *error)
 {
 	struct call *c = arg;
-	struct json *j = call_object_for(c, r, why);
+	struct json *j = call_object_for(c, r, error);
 
 	if (!j)
 		return;
@@ -101,8 +102,8 @@ static int read_new(struct call *c, struct task_new *new)
 	const struct add_in *in = c->in;
 
 	*new = in->new;
-	return koine_read_after(in->after, &c->arena, &new->task.after, &c->why)
-		       ?: read_env(in->env, &c->arena, new, &c->why);
+	return koine_read_after(in->after, &c->arena, &new->task.after, &c->error)
+		       ?: read_env(in->env, &c->arena, new, &c->error);
 }
 
 static struct done handle_add(struct call *c)
@@ -113,7 +114,7 @@ static struct done handle_add(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	/* This takes a single commit, so there is nothing to cancel. */
-	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->why));
+	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->error));
 }
 
 /* ---- the method table ---- */

@@ -20,7 +20,7 @@ static struct done handle_stash(struct call *c)
 	const struct task_in *in = c->in;
 
 	return call_await(
-		c, task_stash(call_tasks(c), in->project, in->id, koine_task_did, c, &c->why));
+		c, task_stash(call_tasks(c), in->project, in->id, koine_task_did, c, &c->error));
 }
 
 static struct done handle_enqueue(struct call *c)
@@ -28,7 +28,7 @@ static struct done handle_enqueue(struct call *c)
 	const struct task_in *in = c->in;
 
 	return call_await(c, task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms,
-					  koine_task_did, c, &c->why));
+					  koine_task_did, c, &c->error));
 }
 
 /* ---- changing one ---- */
@@ -41,7 +41,7 @@ static struct done handle_edit(struct call *c)
 	const struct task_in *in = c->in;
 	struct task_edit edit = in->edit;
 	struct texts after = {0};
-	int r = koine_read_after(in->after, &c->arena, &after, &c->why);
+	int r = koine_read_after(in->after, &c->arena, &after, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -52,7 +52,7 @@ static struct done handle_edit(struct call *c)
 	if (in->timeout_ms != AS_IT_IS)
 		edit.timeout_ms = &in->timeout_ms;
 	return call_await(c, task_edit(call_tasks(c), in->project, in->id, &edit, koine_task_did, c,
-				       &c->why));
+				       &c->error));
 }
 
 /* ---- a group, or all ---- */
@@ -60,12 +60,12 @@ static struct done handle_edit(struct call *c)
 /* The argument of the row of task.pause, which task.resume does not have. */
 static const char pauses[] = "";
 
-static void on_paused(void *arg, int r, const struct why *why)
+static void on_paused(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct group_in *in = c->in;
 
-	(void)call_answer(c, r, why,
+	(void)call_answer(c, r, error,
 			  PAIRS(JSON_TEXT("group", in->group),
 				JSON_BOOL("paused", c->method->arg == pauses)));
 }
@@ -75,14 +75,14 @@ static struct done handle_pause(struct call *c)
 	const struct group_in *in = c->in;
 
 	return call_await(c, task_pause(call_tasks(c), in->group, c->method->arg == pauses,
-					on_paused, c, &c->why));
+					on_paused, c, &c->error));
 }
 
 static struct done handle_parallel(struct call *c)
 {
 	const struct group_in *in = c->in;
 	unsigned was = tasks_parallel(call_tasks(c), in->group);
-	int r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->why);
+	int r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->error);
 
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("group", in->group), JSON_INT("parallel", in->parallel),
@@ -91,11 +91,11 @@ static struct done handle_parallel(struct call *c)
 
 /* ---- what has ended ---- */
 
-static void on_cleaned(void *arg, int r, int64_t n, const struct why *why)
+static void on_cleaned(void *arg, int r, int64_t n, const struct error *error)
 {
 	struct call *c = arg;
 
-	(void)call_answer(c, r, why, PAIRS(JSON_INT("cleaned", n)));
+	(void)call_answer(c, r, error, PAIRS(JSON_INT("cleaned", n)));
 }
 
 static struct done handle_clean(struct call *c)

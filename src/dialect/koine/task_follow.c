@@ -60,7 +60,7 @@ struct done koine_task_output(struct call *c)
 	int r;
 
 	r = task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id, in->offset,
-			(size_t)in->max, &o, &c->why);
+			(size_t)in->max, &o, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
@@ -108,8 +108,8 @@ static bool is_over(const struct call *c)
 static int refuse_left(struct call *c)
 {
 	if (c->server->stopping)
-		return refuse(&c->why, REFUSE_STOPPING, "koined is stopping");
-	return refuse(&c->why, REFUSE_CANCELLED, "cancelled");
+		return refuse(&c->error, REFUSE_STOPPING, "koined is stopping");
+	return refuse(&c->error, REFUSE_CANCELLED, "cancelled");
 }
 
 static struct done fail_left(struct call *c)
@@ -348,10 +348,10 @@ static int look_work(struct call *c)
 	arena_init(&f->arena, TASK_LOOK_MAX);
 	f->output = (struct task_output) {0};
 	r = task_get(t, c->lane, &f->arena, f->id.data ? f->project : in->project, in->id, &f->task,
-		     &c->why);
+		     &c->error);
 	if (r == 0 && f->with_output)
 		r = task_output(t, c->lane, &f->arena, f->task.project, f->task.id, f->at,
-				TASK_PIECE, &f->output, &c->why);
+				TASK_PIECE, &f->output, &c->error);
 	f->output.running = f->task.state <= TASK_RUNNING;
 	return r;
 }

@@ -64,7 +64,8 @@ static void write(struct json *j, const struct task *task, struct selection s, s
 	shown.attempts = task_tries(task);
 	shown.held = task->held && task->state == TASK_QUEUED;
 	shown.stashed = task->stashed && task->state == TASK_QUEUED;
-	portrait_each (m, &task_portrait) {
+	schema_each(m, &task_schema)
+	{
 		if (!m->name || !member_is_in(m, s))
 			continue;
 		if (m->offset == offsetof(struct task, state))

@@ -1,4 +1,4 @@
-/* The portrait of koine's MCP server, its settings, and its start. */
+/* The schema of koine's MCP server, its settings, and its start. */
 #include <errno.h>
 
 #include "call/server.h"
@@ -92,14 +92,14 @@ static int listening(struct dialect_host *h, const char *project, struct endpoin
 	return 0;
 }
 
-static int start(struct dialect_host *h, struct why *why)
+static int start(struct dialect_host *h, struct error *error)
 {
 	struct offer *o = h->state;
 
 	return o ? watch_start(o->mcp, h->daemon->engine->events, &o->watch) : 0;
 }
 
-static int stopping(struct dialect_host *h, struct why *why)
+static int stopping(struct dialect_host *h, struct error *error)
 {
 	struct offer *o = h->state;
 
@@ -110,7 +110,7 @@ static int stopping(struct dialect_host *h, struct why *why)
 	return 0;
 }
 
-static int release(struct dialect_host *h, struct why *why)
+static int release(struct dialect_host *h, struct error *error)
 {
 	struct offer *o = h->state;
 

@@ -28,14 +28,14 @@ struct posted {
 };
 
 /* A question that was refused must be decided by a human; one that we could not ask is nobody's. */
-static void say_failed(struct hook_call *h, const struct why *why)
+static void say_failed(struct hook_call *h, const struct error *error)
 {
-	bool gone = why->code == REFUSE_STOPPING || why->code == REFUSE_CANCELLED ||
-		    (why->code == REFUSE_UNAVAILABLE && h->hook.by_rules);
+	bool gone = error->code == REFUSE_STOPPING || error->code == REFUSE_CANCELLED ||
+		    (error->code == REFUSE_UNAVAILABLE && h->hook.by_rules);
 	struct hook_outcome o = {.status = TEXT("unavailable"), .refused = !gone};
 
 	if (!gone)
-		o.comment = text_of(why->text);
+		o.comment = text_of(error->text);
 	(void)hook_say(h, &o);
 }
 
@@ -46,7 +46,7 @@ static void deliver(struct client *s, struct call *c)
 	if (!s)
 		return;
 	if (c->failed)
-		say_failed(&p->hook, &c->why);
+		say_failed(&p->hook, &c->error);
 	http_send(s, 200, NULL, p->hook.said.data ? p->hook.said.data : "", p->hook.said.len);
 }
 
@@ -63,7 +63,7 @@ static struct done handle_posted(struct call *c)
 		return hook_decide(c, &p->hook);
 	if (p->hook.hook.told)
 		return hook_tell(c, &p->hook);
-	say_failed(&p->hook, &c->why);
+	say_failed(&p->hook, &c->error);
 	return call_reply(c);
 }
 
@@ -81,8 +81,8 @@ static const struct value *mend(struct call *c)
 	if (!copy)
 		return NULL;
 	mend_surrogates(copy, c->source.len);
-	return json_read(&c->arena, copy, c->source.len, &limits, &tree, &c->why) == 0 ? tree
-										       : NULL;
+	return json_read(&c->arena, copy, c->source.len, &limits, &tree, &c->error) == 0 ? tree
+											 : NULL;
 }
 
 /* What a variable of the environment did not have is empty, and counts as nothing. */
@@ -134,14 +134,14 @@ int hook_open(struct call *c, const struct http_request *http)
 		return r;
 	from.tree = c->tree ? c->tree : mend(c);
 	if (!c->tree && c->source.len == 0)
-		refuse(&c->why, REFUSE_PARSE, "the body is empty");
-	p->read = hook_read(&c->arena, &from, &h->hook, &c->why);
+		refuse(&c->error, REFUSE_PARSE, "the body is empty");
+	p->read = hook_read(&c->arena, &from, &h->hook, &c->error);
 	if (p->read > 0 && !h->hook.told)
 		log_caused(LOG_LEVEL_INFO, "invalid hook input",
 			   "connection=%llu agent=%.*s bytes=%zu reason=\"%s\"",
 			   (unsigned long long)c->client->number,
 			   TEXT_ARGS(text_cut(h->hook.agent, HOOK_ID_MAX)), c->source.len,
-			   c->why.text);
+			   c->error.text);
 	return p->read < 0 ? p->read : 0;
 }
 

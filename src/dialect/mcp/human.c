@@ -66,7 +66,7 @@ static void end_waiting(struct waiting *w)
 	w->timer = NULL;
 }
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct waiting *w = arg;
 
@@ -74,7 +74,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 	end_waiting(w);
 	if (r != 0) {
 		if (r > 0)
-			w->call->why = *why;
+			w->call->error = *error;
 		(void)call_fail(w->call, r);
 		return;
 	}
@@ -89,7 +89,7 @@ static void withdraw(struct waiting *w)
 
 static struct done fail_left(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	return call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 /* The client has given up or disconnected, or we stop: then the question stays for when it is asked
@@ -100,7 +100,7 @@ static void on_cancel(struct call *c, void *arg)
 
 	if (c->server->stopping && c->client) {
 		end_waiting(w);
-		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING, "koined is stopping"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
 		return;
 	}
 	withdraw(w);
@@ -119,7 +119,7 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	c->endless |= client_hears(c->client);
 	r = timer_new(c->server->loop, on_timer, w, &w->timer)
 		    ?: approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter,
-				     &c->why);
+				     &c->error);
 	if (r != 0) {
 		end_waiting(w);
 		return r;
@@ -213,27 +213,28 @@ static int check_asked(struct call *c)
 	const struct ask_in *in = c->in;
 
 	if (in->question.len == 0 || in->question.len > QUESTION_MAX)
-		return refuse_field(&c->why, "question",
+		return refuse_field(&c->error, "question",
 				    "question must have 1 to %d bytes, not %zu", QUESTION_MAX,
 				    in->question.len);
 	if (!(in->timeout_seconds >= 0 && in->timeout_seconds <= SECONDS_MAX))
-		return refuse_field(&c->why, "timeout_seconds",
+		return refuse_field(&c->error, "timeout_seconds",
 				    "timeout_seconds must be between 0 and %d, not %g", SECONDS_MAX,
 				    in->timeout_seconds);
 	if (in->choices && (in->choices->len == 0 || in->choices->len > CHOICES_MAX))
-		return refuse_field(&c->why, "choices", "choices must have 1 to %d strings, not %u",
-				    CHOICES_MAX, (unsigned)in->choices->len);
+		return refuse_field(&c->error, "choices",
+				    "choices must have 1 to %d strings, not %u", CHOICES_MAX,
+				    (unsigned)in->choices->len);
 	if (!in->choices)
 		return 0;
 	value_each (choice, in->choices) {
 		if (choice->kind != VALUE_STRING)
-			return refuse_field(&c->why, "choices",
+			return refuse_field(&c->error, "choices",
 					    "choices must contain only strings");
 	}
 	return 0;
 }
 
-static void on_recorded(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_recorded(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct call *c = arg;
 
@@ -243,7 +244,7 @@ static void on_recorded(void *arg, int r, const struct approval *a, const struct
 		return;
 	}
 	if (r > 0)
-		c->why = *why;
+		c->error = *error;
 	if (r != 0)
 		(void)call_fail(c, r);
 	else
@@ -261,7 +262,7 @@ static struct done record(struct call *c, struct text id, struct text answer)
 	snprintf(by, sizeof(by), "client:%.*s", (int)text_cut(client, 100).len,
 		 client.data ? client.data : "mcp");
 	d.by = text_of(by);
-	return call_await(c, approval_decide(call_approvals(c), &d, on_recorded, c, &c->why));
+	return call_await(c, approval_decide(call_approvals(c), &d, on_recorded, c, &c->error));
 }
 
 static bool is_offered(const struct value *choices, struct text answer)
@@ -347,12 +348,12 @@ static struct done take_elicited(struct call *c, struct text id, const struct va
 
 /* A modern client asks its user between two calls: the first one leaves the question in the inbox,
  * the second one brings the answer. */
-static void on_left(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_left(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r > 0)
-		c->why = *why;
+		c->error = *error;
 	if (r != 0)
 		(void)call_fail(c, r);
 	else if (a->status != APPROVAL_PENDING)
@@ -373,7 +374,7 @@ static struct done leave_in_inbox(struct call *c, struct text id)
 	/* Between its two calls the client has no connection. */
 	new.bond = BOND_PROCESS;
 	mcp_keep(c, (struct text) {kept, (size_t)n});
-	return call_await(c, approval_request(call_approvals(c), &new, on_left, c, &c->why));
+	return call_await(c, approval_request(call_approvals(c), &new, on_left, c, &c->error));
 }
 
 /* Also for the client's second call, which carries the id. */

@@ -46,13 +46,13 @@ static int name_project(struct call *c, struct text project, struct text *ret_na
 	if (project.len > PROJECT_NAME_MAX || memchr(project.data, '\0', project.len) ||
 	    project.data[0] == '.')
 		return refuse_field(
-			&c->why, "project",
+			&c->error, "project",
 			"project must be a project name or an absolute path, of at most %d bytes",
 			PROJECT_NAME_MAX);
 	memcpy(word, project.data, project.len);
 	word[project.len] = '\0';
 	if (project_of_word(word, name) != 0)
-		return refuse_field(&c->why, "project", "project: folder not found: '%.100s'",
+		return refuse_field(&c->error, "project", "project: folder not found: '%.100s'",
 				    word);
 	return arena_copy_text(&c->arena, text_of(name), ret_name);
 }
@@ -179,7 +179,7 @@ static struct done handle_search(struct call *c)
 	struct memory *hits;
 	unsigned n;
 	int r = search_continue(c, &q) ?: mcp_asker(c, in->project, &q.by) ?:
-		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->error);
 
 	return r != 0 ? call_fail(c, r) : reply_rows(c, hits, n, q.by.project);
 }
@@ -192,7 +192,7 @@ static struct done handle_list(struct call *c)
 	unsigned n;
 	int r = mcp_asker(c, in->project, &f.by)
 			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
-				       &c->why);
+				       &c->error);
 
 	return r != 0 ? call_fail(c, r) : reply_rows(c, rows, n, f.by.project);
 }
@@ -215,7 +215,7 @@ static int find_similar(struct call *c)
 	struct adding *s = c->state;
 
 	return memory_lenient_alike(call_memories(c), c->lane, &c->arena, in->content, &s->by,
-				    &s->wait, &s->similar, &s->n_similar, &c->why);
+				    &s->wait, &s->similar, &s->n_similar, &c->error);
 }
 
 /* On the writer's thread. */
@@ -238,7 +238,7 @@ static int add(struct call *c)
 	if (in->common)
 		new.by = (struct memory_asker) {0};
 	new.by.tool_use_id = side_tool_use(c);
-	return r != 0 ? r : memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->why);
+	return r != 0 ? r : memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->error);
 }
 
 static void write_similar(struct json *j, const struct adding *s)
@@ -281,7 +281,7 @@ static struct done added(struct call *c, int r)
 
 static struct done fail_cancelled(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	return call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 /* What cannot be searched is added all the same. */
@@ -335,7 +335,7 @@ static int changer(struct call *c, struct text id, struct memory_asker *ret_aske
 	ret_asker->changes_common = true;
 	ret_asker->tool_use_id = side_tool_use(c);
 	if (r == 0 && id.len < ID_CHARS_MIN)
-		return refuse_field(&c->why, "id",
+		return refuse_field(&c->error, "id",
 				    "id must be a memory id, or at least its first %d characters",
 				    ID_CHARS_MIN);
 	return r;
@@ -353,7 +353,7 @@ static struct done handle_update(struct call *c)
 	struct memory memory;
 	int r = changer(c, in->id, &by)
 			?: memory_update(call_memories(c), &c->arena, &by, in->id, &change, &memory,
-					 &c->why);
+					 &c->error);
 
 	return r != 0 ? call_fail(c, r) : reply_one(c, &memory);
 }
@@ -366,10 +366,10 @@ static struct done handle_delete(struct call *c)
 	bool deleted = false;
 	int r = changer(c, in->id, &by)
 			?: memory_delete(call_memories(c), &c->arena, &by, in->id, false, &memory,
-					 &deleted, &c->why);
+					 &deleted, &c->error);
 
 	if (r == 0 && !deleted)
-		r = refuse_name(&c->why, REFUSE_NOT_FOUND, "memory not found: ", in->id);
+		r = refuse_name(&c->error, REFUSE_NOT_FOUND, "memory not found: ", in->id);
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("deleted", memory.id),
 				 JSON_TEXT("content", text_cut(memory.content, CONTENT_SHOWN))));

@@ -58,7 +58,7 @@ static struct done handle_recall(struct call *c)
 	struct buf out;
 	unsigned n;
 	int r = search_continue(c, &q) ?: mcp_asker(c, (struct text) {0}, &q.by) ?:
-		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+		memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -78,8 +78,9 @@ static int add_tasks(struct call *c, struct buf *out)
 	const struct task_filter f = {.state = -1, .limit = TASKS, .brief = true};
 	struct task *rows = NULL;
 	unsigned n = 0;
-	int r = call_tasks(c) ? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->why)
-			      : 0;
+	int r = call_tasks(c)
+			? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->error)
+			: 0;
 
 	if (n > 0)
 		buf_add_str(out, "\nRecent tasks:\n");
@@ -99,7 +100,7 @@ static struct done handle_handoff(struct call *c)
 	unsigned n;
 	int r = mcp_asker(c, (struct text) {0}, &f.by)
 			?: memory_list(call_memories(c), c->lane, &c->arena, &f, &rows, &n,
-				       &c->why);
+				       &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);

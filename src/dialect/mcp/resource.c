@@ -36,7 +36,7 @@ static struct done read_memory(struct call *c)
 	struct memory m;
 	struct buf out;
 	struct json j;
-	int r = memory_get(call_memories(c), c->lane, &c->arena, &anybody, id_of(c), &m, &c->why);
+	int r = memory_get(call_memories(c), c->lane, &c->arena, &anybody, id_of(c), &m, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -54,7 +54,7 @@ static struct done read_task(struct call *c)
 {
 	struct task_output out;
 	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, id_of(c),
-			    -CONTENTS_MAX, CONTENTS_MAX, &out, &c->why);
+			    -CONTENTS_MAX, CONTENTS_MAX, &out, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -113,7 +113,7 @@ static struct done read_session(struct call *c)
 	struct session_events_query q = {
 		.newest = true, .limit = SESSION_EVENTS_SHOWN, .max_bytes = CONTENTS_MAX};
 	struct buf out;
-	int r = session_get(call_sessions(c), c->lane, &c->arena, id_of(c), true, &row, &c->why);
+	int r = session_get(call_sessions(c), c->lane, &c->arena, id_of(c), true, &row, &c->error);
 
 	q.session = row.id;
 	if (r == 0)
@@ -135,7 +135,7 @@ static struct done read_conversation(struct call *c)
 					    [MESSAGE_TOOL] = TEXT("tool")};
 	struct message_page page = {.limit = MESSAGES_SHOWN};
 	struct buf out;
-	int r = chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true, &page, &c->why);
+	int r = chat_messages(call_chat(c), c->lane, &c->arena, id_of(c), true, &page, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -200,7 +200,7 @@ static int list_memories(struct call *c, struct page *p)
 
 	snprintf(at, sizeof(at), "%.*s", TEXT_ARGS(text_cut(p->at, sizeof(at) - 1)));
 	if (at[0] && sscanf(at, "%lld/%lld", &ms, &seq) != 2)
-		return refuse_field(&c->why, "cursor",
+		return refuse_field(&c->error, "cursor",
 				    "invalid cursor: use nextCursor of the previous page");
 	page.before_ms = ms;
 	page.before_seq = seq;
@@ -222,8 +222,9 @@ static int list_tasks(struct call *c, struct page *p)
 	const struct task_filter f = {.state = -1, .limit = PAGE, .brief = true};
 	struct task *rows = NULL;
 	unsigned n = 0;
-	int r = call_tasks(c) ? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->why)
-			      : 0;
+	int r = call_tasks(c)
+			? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->error)
+			: 0;
 
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		write_resource(p->j, "task", rows[i].id, rows[i].prompt, "text/plain");
@@ -278,7 +279,7 @@ static int read_place(struct call *c, struct text cursor, unsigned *ret_kind, st
 	if (r != 0)
 		return r;
 	if (place.len < 2 || place.data[0] < '0' || place.data[0] >= '0' + N_KINDS)
-		return refuse_field(&c->why, "cursor",
+		return refuse_field(&c->error, "cursor",
 				    "invalid cursor: use nextCursor of the previous page");
 	*ret_kind = (unsigned)(place.data[0] - '0');
 	*ret_at = (struct text) {place.data + 2, place.len - 2};

@@ -81,7 +81,7 @@ static unsigned group_of(struct text name)
 	return 0;
 }
 
-static int read_groups(const struct value *names, unsigned *ret, struct why *why)
+static int read_groups(const struct value *names, unsigned *ret, struct error *error)
 {
 	unsigned bits = 0;
 
@@ -92,45 +92,45 @@ static int read_groups(const struct value *names, unsigned *ret, struct why *why
 		unsigned bit = group_of(word);
 
 		if (!bit)
-			return refuse_field(why, "tools",
+			return refuse_field(error, "tools",
 					    "unknown group '%.*s' in tools: use memory, tasks, "
 					    "human or permission",
 					    TEXT_ARGS(text_cut(word, 40)));
 		bits |= bit;
 	}
 	if (!bits)
-		return refuse_field(why, "tools", "tools must not be empty");
+		return refuse_field(error, "tools", "tools must not be empty");
 	*ret = bits;
 	return 0;
 }
 
 static int keep(struct arena *a, struct text from, size_t max, const char *field, struct text *to,
-		struct why *why)
+		struct error *error)
 {
 	if (from.len > max)
-		return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+		return refuse_field(error, field, "%s is longer than %zu bytes", field, max);
 	if (from.len > 0 && memchr(from.data, '\0', from.len))
-		return refuse_field(why, field, "%s must not contain a NUL byte", field);
+		return refuse_field(error, field, "%s must not contain a NUL byte", field);
 	return from.len > 0 ? arena_copy_text(a, from, to) : 0;
 }
 
-static int check_folder(struct text folder, struct why *why)
+static int check_folder(struct text folder, struct error *error)
 {
 	if (folder.len > 0 && folder.data[0] != '/')
-		return refuse_field(why, "folder", "folder must be an absolute path, not '%.*s'",
+		return refuse_field(error, "folder", "folder must be an absolute path, not '%.*s'",
 				    TEXT_ARGS(text_cut(folder, 200)));
 	return 0;
 }
 
 static int read_opening(const struct open_in *in, struct arena *a, struct side *side,
-			struct why *why)
+			struct error *error)
 {
-	return keep(a, in->project, PROJECT_NAME_MAX, "project", &side->project, why) ?:
-	       keep(a, in->folder, PROJECT_NAME_MAX, "folder", &side->folder, why) ?:
-	       check_folder(in->folder, why) ?:
-	       keep(a, in->session_id, NAME_MAX_BYTES, "session_id", &side->session, why) ?:
-	       keep(a, in->run_id, NAME_MAX_BYTES, "run_id", &side->run, why) ?:
-	       read_groups(in->tools, &side->groups, why);
+	return keep(a, in->project, PROJECT_NAME_MAX, "project", &side->project, error) ?:
+	       keep(a, in->folder, PROJECT_NAME_MAX, "folder", &side->folder, error) ?:
+	       check_folder(in->folder, error) ?:
+	       keep(a, in->session_id, NAME_MAX_BYTES, "session_id", &side->session, error) ?:
+	       keep(a, in->run_id, NAME_MAX_BYTES, "run_id", &side->run, error) ?:
+	       read_groups(in->tools, &side->groups, error);
 }
 
 /* All of it counts, or nothing: a client that is refused is what it was before. */
@@ -144,7 +144,7 @@ static struct done handle_open(struct call *c)
 	if (!t)
 		return call_fail(c, -ENOMEM);
 	arena_init(&a, TOLD_MAX);
-	r = read_opening(c->in, &a, &side, &c->why);
+	r = read_opening(c->in, &a, &side, &c->error);
 	if (r != 0) {
 		arena_done(&a);
 		return call_fail(c, r);
@@ -222,7 +222,7 @@ int side_open(struct call *c, const struct http_request *http)
 		return hook_open(c, http);
 	if (!http && is_opening(c->tree)) {
 		c->method = &open_row;
-		return jsonrpc_read(rules, c->tree, &c->request, &c->why);
+		return jsonrpc_read(rules, c->tree, &c->request, &c->error);
 	}
 	r = mcp_open(c, http);
 	return r != 0 ? r : read_side(c, http);

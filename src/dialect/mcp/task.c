@@ -39,10 +39,10 @@ struct list_in {
 
 /* ---- adding one ---- */
 
-static void on_added(void *arg, int r, const struct task_submitted *task, const struct why *why)
+static void on_added(void *arg, int r, const struct task_submitted *task, const struct error *error)
 {
 	struct call *c = arg;
-	struct json *j = call_object_for(c, r, why);
+	struct json *j = call_object_for(c, r, error);
 
 	if (!j)
 		return;
@@ -65,11 +65,11 @@ static struct done handle_add(struct call *c)
 		.retries = in->retries,
 		.tool_use_id = side_tool_use(c),
 	};
-	int r = koine_read_after(in->after, &c->arena, &new.task.after, &c->why);
+	int r = koine_read_after(in->after, &c->arena, &new.task.after, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
-	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->why));
+	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->error));
 }
 
 /* ---- looking ---- */
@@ -97,7 +97,7 @@ static void write_task(struct call *c, struct json *j, const struct task *t, boo
 	CLEANUP(buf_donep) struct buf out = {0};
 	const struct json_limits any = {.depth = JSON_DEPTH_MAX, .values = UINT32_MAX};
 	struct value *members = NULL;
-	struct why unused;
+	struct error unused;
 	struct json all;
 
 	buf_init(&out, c->out.max);
@@ -132,7 +132,7 @@ static int get_work(struct call *c)
 	const struct one_in *in = c->in;
 
 	return task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, c->state,
-			&c->why);
+			&c->error);
 }
 
 /* The store may not have the latest changes yet. */
@@ -163,7 +163,8 @@ static int list_work(struct call *c)
 {
 	struct finding *f = c->state;
 
-	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, &c->why);
+	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
+			 &c->error);
 }
 
 static struct done list_then(struct call *c, int r)
@@ -211,7 +212,7 @@ static struct done handle_output(struct call *c)
 	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
 	struct task_output out = {0};
 	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, offset,
-			    (size_t)max, &out, &c->why);
+			    (size_t)max, &out, &c->error);
 
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("output", out.bytes.data ? out.bytes : TEXT("")),
@@ -221,20 +222,20 @@ static struct done handle_output(struct call *c)
 
 /* ---- ending one ---- */
 
-static void on_cancelled(void *arg, int r, const struct why *why)
+static void on_cancelled(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct one_in *in = c->in;
 
-	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("cancelled", in->id)));
+	(void)call_answer(c, r, error, PAIRS(JSON_TEXT("cancelled", in->id)));
 }
 
 static struct done handle_cancel(struct call *c)
 {
 	const struct one_in *in = c->in;
 
-	return call_await(
-		c, task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c, &c->why));
+	return call_await(c, task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c,
+					 &c->error));
 }
 
 /* ---- the tools ---- */

@@ -29,7 +29,7 @@ static const struct dialect_token token = {.file = offsetof(struct metrics_setti
 
 /* ---- the last day: kept whether or not somebody listens ---- */
 
-static int start(struct dialect_host *h, struct why *why)
+static int start(struct dialect_host *h, struct error *error)
 {
 	struct samples *s = NULL;
 	int r = samples_start(h->daemon->server, h->daemon->engine, &s);
@@ -39,17 +39,17 @@ static int start(struct dialect_host *h, struct why *why)
 }
 
 /* Also after a start that failed, when the server is gone already. */
-static int release(struct dialect_host *h, struct why *why)
+static int release(struct dialect_host *h, struct error *error)
 {
 	samples_free(h->state);
 	h->state = NULL;
 	return 0;
 }
 
-static int stopping(struct dialect_host *h, struct why *why)
+static int stopping(struct dialect_host *h, struct error *error)
 {
 	h->daemon->server->samples = NULL;
-	return release(h, why);
+	return release(h, error);
 }
 
 static const struct dialect_life life = {

@@ -178,13 +178,13 @@ static void show_refusals(const struct metric_from *from, const struct dialect *
 	struct text labels[2] = {text_of(d->name)};
 
 	for (unsigned i = 0; i < k->n; i++) {
-		for (unsigned why = 0; k->rows[i]->dialect == d && why < N_REFUSALS; why++)
-			n[why] += k->rows[i]->refused[why];
+		for (unsigned error = 0; k->rows[i]->dialect == d && error < N_REFUSALS; error++)
+			n[error] += k->rows[i]->refused[error];
 	}
-	for (unsigned why = 0; why < N_REFUSALS; why++) {
-		labels[1] = text_of(refusal_names[why]);
-		if (n[why] > 0)
-			metric_count(sink, f, labels, n[why]);
+	for (unsigned error = 0; error < N_REFUSALS; error++) {
+		labels[1] = text_of(refusal_names[error]);
+		if (n[error] > 0)
+			metric_count(sink, f, labels, n[error]);
 	}
 }
 

@@ -13,7 +13,7 @@
 static int check_root(struct call *c)
 {
 	if (c->path_name.data)
-		return refuse(&c->why, REFUSE_METHOD, "%s", c->method->name);
+		return refuse(&c->error, REFUSE_METHOD, "%s", c->method->name);
 	return 0;
 }
 
@@ -41,8 +41,8 @@ static int take_texts(struct call *c, const char *field, const struct value *lis
 		return -ENOMEM;
 	for (const struct value *v = list->first; v; v = v->next, n++) {
 		if (v->kind != VALUE_STRING)
-			return refuse_field(&c->why, field, "%s[%u] must be string, got: %s", field,
-					    n, nexus_type_name(v));
+			return refuse_field(&c->error, field, "%s[%u] must be string, got: %s",
+					    field, n, nexus_type_name(v));
 		texts[n] = (struct text) {.data = v->text, .len = v->len};
 	}
 	*ret_texts = texts;
@@ -75,7 +75,7 @@ static int resolve(struct call *c)
 	struct creation *creation = c->state;
 
 	return chat_resolve(call_chat(c), c->lane, &c->arena, &creation->wish, &creation->bounds,
-			    &c->why);
+			    &c->error);
 }
 
 static int create(struct call *c)
@@ -89,7 +89,7 @@ static int create(struct call *c)
 		.bounds = &creation->bounds,
 	};
 
-	return chat_create(call_chat(c), &c->arena, &wanted, &creation->id, &c->why);
+	return chat_create(call_chat(c), &c->arena, &wanted, &creation->id, &c->error);
 }
 
 static void begin_created(struct call *c, const struct creation *creation)
@@ -105,7 +105,7 @@ static void begin_created(struct call *c, const struct creation *creation)
 
 static const char *refusal_words(const struct chat_answer *a)
 {
-	return a->result > 0 && a->why && a->why->text[0] ? a->why->text : "Internal error";
+	return a->result > 0 && a->error && a->error->text[0] ? a->error->text : "Internal error";
 }
 
 static void write_error(struct json *j, const struct chat_answer *a)
@@ -188,7 +188,7 @@ static struct done send_initial(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, initial_cancelled, creation);
-	r = chat_send(call_chat(c), &ask, &sink, &creation->turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &creation->turn, &c->error);
 	if (r != 0)
 		return nexus_fail(c, creation->id, r, NULL);
 	if (!in->wait_for_initial_response)
@@ -219,9 +219,9 @@ struct done nexus_create_agent(struct call *c)
 	int r = check_root(c);
 
 	if (r == 0 && nexus_is_main(c, in->agent_id))
-		r = refuse_field(&c->why, "agent_id", "Agent already exists: main");
+		r = refuse_field(&c->error, "agent_id", "Agent already exists: main");
 	if (r == 0 && in->initial_message.data && in->initial_message.len == 0)
-		r = refuse_field(&c->why, "initial_message", "initial_message cannot be empty");
+		r = refuse_field(&c->error, "initial_message", "initial_message cannot be empty");
 	c->state = arena_zalloc(&c->arena, sizeof(struct creation));
 	if (r == 0)
 		r = c->state ? take_wish(c, &((struct creation *)c->state)->wish) : -ENOMEM;
@@ -262,7 +262,7 @@ static const struct member shown_members[] = {
 };
 /* clang-format on */
 
-static const struct portrait shown_portrait = PORTRAIT(struct shown, shown_members);
+static const struct schema shown_schema = SCHEMA(struct shown, shown_members);
 
 static void write_paths(struct json *j, struct text lines)
 {
@@ -287,7 +287,7 @@ static void write_agent(struct json *j, const struct conversation *c)
 	};
 
 	json_begin_object(j);
-	json_members(j, &shown_portrait, (struct selection) {0}, &shown, 0);
+	json_members(j, &shown_schema, (struct selection) {0}, &shown, 0);
 	write_paths(j, c->bounds.write_paths);
 	json_end_object(j);
 }
@@ -313,13 +313,13 @@ struct done nexus_list_agents(struct call *c)
 
 /* ---- destroy ---- */
 
-static void destroyed(void *arg, int r, const struct why *why)
+static void destroyed(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 	const struct nexus_in *in = c->in;
 
 	if (r != 0 && r != REFUSE_NOT_FOUND)
-		(void)nexus_fail(c, in->agent_id, r, why);
+		(void)nexus_fail(c, in->agent_id, r, error);
 	else
 		(void)call_answer(
 			c, 0, NULL,
@@ -333,14 +333,14 @@ struct done nexus_destroy_agent(struct call *c)
 
 	/* koine's own clients empty it that way. */
 	if (r == 0 && c->dialect == &nexus_dialect && nexus_is_default(c, in->agent_id))
-		r = refuse_field(&c->why, "agent_id", "Cannot destroy the default agent: %.*s",
+		r = refuse_field(&c->error, "agent_id", "Cannot destroy the default agent: %.*s",
 				 TEXT_ARGS(in->agent_id));
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, NULL, NULL);
-	r = chat_destroy(call_chat(c), in->agent_id, destroyed, c, &c->why);
+	r = chat_destroy(call_chat(c), in->agent_id, destroyed, c, &c->error);
 	if (r != 0)
-		destroyed(c, r, &c->why);
+		destroyed(c, r, &c->error);
 	return call_settled(c);
 }
 
@@ -369,13 +369,13 @@ static enum nexus_ending ending_of(const struct call *c)
 static int may_stop(struct call *c)
 {
 	if (ending_of(c) == SHUTDOWN_OFF)
-		return refuse(&c->why, REFUSE_FORBIDDEN,
+		return refuse(&c->error, REFUSE_FORBIDDEN,
 			      "shutdown is off: see [nexus] shutdown in koine.conf(5)");
 	if (c->peer.other)
-		return refuse(&c->why, REFUSE_FORBIDDEN,
+		return refuse(&c->error, REFUSE_FORBIDDEN,
 			      "only koined's own user and root can shut it down");
 	if (!c->server->opts.on_stop_asked)
-		return refuse(&c->why, REFUSE_FORBIDDEN, "this server cannot be stopped");
+		return refuse(&c->error, REFUSE_FORBIDDEN, "this server cannot be stopped");
 	return 0;
 }
 
@@ -396,7 +396,7 @@ static struct done stop_server(struct call *c, const char *message)
 static int want_end(struct call *c)
 {
 	return chat_want_end(call_chat(c), nexus_target(c, (struct text) {0}).conversation,
-			     &c->why);
+			     &c->error);
 }
 
 static struct done end_wanted(struct call *c, int r)

@@ -14,12 +14,12 @@ static struct text conversation_of(const struct call *c)
 	return nexus_target(c, in->agent_id).conversation;
 }
 
-static void write_tokens(void *arg, int r, const struct chat_counts *n, const struct why *why)
+static void write_tokens(void *arg, int r, const struct chat_counts *n, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r != 0)
-		(void)nexus_fail(c, conversation_of(c), r, why);
+		(void)nexus_fail(c, conversation_of(c), r, error);
 	else
 		(void)call_answer(c, 0, NULL,
 				  PAIRS(JSON_INT("system", n->system), JSON_INT("tools", n->tools),
@@ -28,12 +28,12 @@ static void write_tokens(void *arg, int r, const struct chat_counts *n, const st
 					JSON_INT("available", n->available)));
 }
 
-static void write_context(void *arg, int r, const struct chat_counts *n, const struct why *why)
+static void write_context(void *arg, int r, const struct chat_counts *n, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r != 0)
-		(void)nexus_fail(c, conversation_of(c), r, why);
+		(void)nexus_fail(c, conversation_of(c), r, error);
 	else
 		(void)call_answer(c, 0, NULL,
 				  PAIRS(JSON_INT("message_count", n->n_messages),
@@ -47,11 +47,11 @@ static struct done count(struct call *c, chat_counts_fn fn)
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	struct chat_counts counts;
-	int r = chat_count(call_chat(c), at.conversation, at.must_exist, &counts, fn, c, &c->why);
+	int r = chat_count(call_chat(c), at.conversation, at.must_exist, &counts, fn, c, &c->error);
 
 	if (r == -EAGAIN)
 		return call_later(c, NULL, NULL);
-	fn(c, r, &counts, &c->why);
+	fn(c, r, &counts, &c->error);
 	return call_settled(c);
 }
 
@@ -70,10 +70,10 @@ struct done nexus_get_context(struct call *c)
 int nexus_check_page(struct call *c, int64_t offset, int64_t limit)
 {
 	if (offset < 0)
-		return refuse_field(&c->why, "offset", "offset must be at least 0, not %lld",
+		return refuse_field(&c->error, "offset", "offset must be at least 0, not %lld",
 				    (long long)offset);
 	if (limit < 1 || limit > CHAT_PAGE_MAX)
-		return refuse_field(&c->why, "limit", "limit must be between 1 and %d, not %lld",
+		return refuse_field(&c->error, "limit", "limit must be between 1 and %d, not %lld",
 				    CHAT_PAGE_MAX, (long long)limit);
 	return 0;
 }
@@ -86,7 +86,7 @@ struct done nexus_get_messages(struct call *c)
 	struct json *j;
 	int r = nexus_check_page(c, in->offset, in->limit)
 			?: chat_messages(call_chat(c), c->lane, &c->arena, at.conversation,
-					 at.must_exist, &page, &c->why);
+					 at.must_exist, &page, &c->error);
 
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
@@ -101,14 +101,15 @@ struct done nexus_get_messages(struct call *c)
 
 /* ---- compact ---- */
 
-static void compact_done(void *arg, int r, const struct chat_compacted *done, const struct why *why)
+static void compact_done(void *arg, int r, const struct chat_compacted *done,
+			 const struct error *error)
 {
 	struct call *c = arg;
 	const struct nexus_in *in = c->in;
 	struct json *j;
 
 	if (r != 0) {
-		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
+		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, error);
 		return;
 	}
 	j = call_object(c);
@@ -127,7 +128,7 @@ struct done nexus_compact(struct call *c)
 	struct nexus_target at = nexus_target(c, in->agent_id);
 
 	int r = chat_compact(call_chat(c), at.conversation, at.must_exist, compact_done, c,
-			     &c->why);
+			     &c->error);
 
 	return r == 0 ? call_later(c, NULL, NULL) : nexus_fail(c, at.conversation, r, NULL);
 }

@@ -1,4 +1,4 @@
-/* The portrait of nexus. */
+/* The schema of nexus. */
 #include <string.h>
 #include <strings.h>
 
@@ -133,7 +133,7 @@ static const struct nexus_settings defaults;
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
 /* Refuses in the words that the original's users know. */
-static int check_address(const char *address, struct why *why)
+static int check_address(const char *address, struct error *error)
 {
 	static const char *const hosts[] = {"127.0.0.1:", "localhost:", "[::1]:", "::1:"};
 	const char *host = strchr(address, ':');
@@ -146,7 +146,7 @@ static int check_address(const char *address, struct why *why)
 		if (strncasecmp(host, hosts[i], strlen(hosts[i])) == 0)
 			return 0;
 	}
-	return refuse(why, REFUSE_FORBIDDEN,
+	return refuse(error, REFUSE_FORBIDDEN,
 		      "Security: HTTP server must bind to localhost only, not '%.*s'",
 		      (int)(port - host), host);
 }

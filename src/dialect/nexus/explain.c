@@ -29,7 +29,7 @@ const char *nexus_type_name(const struct value *v)
 }
 
 /* Quotes the value as Python would, at least for plain strings and simple values. */
-static int refuse_version(const struct value *v, struct why *why)
+static int refuse_version(const struct value *v, struct error *error)
 {
 	static const char words[] = "jsonrpc must be '2.0', got: ";
 
@@ -37,50 +37,51 @@ static int refuse_version(const struct value *v, struct why *why)
 	case VALUE_NULL:
 		break;
 	case VALUE_FALSE:
-		return refuse(why, REFUSE_REQUEST, "%sFalse", words);
+		return refuse(error, REFUSE_REQUEST, "%sFalse", words);
 	case VALUE_TRUE:
-		return refuse(why, REFUSE_REQUEST, "%sTrue", words);
+		return refuse(error, REFUSE_REQUEST, "%sTrue", words);
 	case VALUE_STRING:
-		return refuse(why, REFUSE_REQUEST, "%s'%.*s'", words,
+		return refuse(error, REFUSE_REQUEST, "%s'%.*s'", words,
 			      TEXT_ARGS(text_cut((struct text) {v->text, v->len}, SHOWN)));
 	case VALUE_NUMBER:
 	case VALUE_ARRAY:
 	case VALUE_OBJECT:
-		return refuse(why, REFUSE_REQUEST, "%s%.*s", words,
+		return refuse(error, REFUSE_REQUEST, "%s%.*s", words,
 			      TEXT_ARGS(text_cut((struct text) {v->raw, v->raw_len}, SHOWN)));
 	}
-	return refuse(why, REFUSE_REQUEST, "%sNone", words);
+	return refuse(error, REFUSE_REQUEST, "%sNone", words);
 }
 
-int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why)
+int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct error *error)
 {
 	const char *type = nexus_type_name(v);
 
 	switch (fault) {
 	case JSONRPC_NOT_OBJECT:
-		return refuse(why, REFUSE_REQUEST, "Request must be a JSON object");
+		return refuse(error, REFUSE_REQUEST, "Request must be a JSON object");
 	case JSONRPC_NO_VERSION:
-		return refuse_version(v, why);
+		return refuse_version(v, error);
 	case JSONRPC_NO_METHOD:
 		if (v && v->kind == VALUE_STRING)
-			return refuse(why, REFUSE_REQUEST, "method must not be empty");
-		return refuse(why, REFUSE_REQUEST, "method must be a string, got: %s", type);
+			return refuse(error, REFUSE_REQUEST, "method must not be empty");
+		return refuse(error, REFUSE_REQUEST, "method must be a string, got: %s", type);
 	case JSONRPC_BAD_PARAMS:
-		return refuse(why, REFUSE_REQUEST, "params must be object or array, got: %s", type);
+		return refuse(error, REFUSE_REQUEST, "params must be object or array, got: %s",
+			      type);
 	case JSONRPC_POSITIONAL:
-		return refuse(why, REFUSE_REQUEST,
+		return refuse(error, REFUSE_REQUEST,
 			      "Positional params (array) not supported, use named params (object)");
 	case JSONRPC_BAD_ID:
 		break;
 	}
-	return refuse(why, REFUSE_REQUEST, "id must be string, number, or null, got: %s", type);
+	return refuse(error, REFUSE_REQUEST, "id must be string, number, or null, got: %s", type);
 }
 
-int nexus_explain_field(const struct field *f, const struct value *v, struct why *why)
+int nexus_explain_field(const struct field *f, const struct value *v, struct error *error)
 {
 	if (!v)
-		return refuse_field(why, f->name, "Missing required parameter: %s", f->name);
-	return refuse_field(why, f->name, "%s must be %s, got: %s", f->name,
+		return refuse_field(error, f->name, "Missing required parameter: %s", f->name);
+	return refuse_field(error, f->name, "%s must be %s, got: %s", f->name,
 			    field_type_name(f->type), nexus_type_name(v));
 }
 
@@ -120,8 +121,8 @@ static bool is_none(const struct value *v)
 
 static int bad_request_id(struct call *c, const struct value *v)
 {
-	return refuse_field(&c->why, "request_id", "request_id must be string or integer, got: %s",
-			    nexus_type_name(v));
+	return refuse_field(&c->error, "request_id",
+			    "request_id must be string or integer, got: %s", nexus_type_name(v));
 }
 
 int nexus_request_id(struct call *c, const struct value *v, struct text *ret_id)

@@ -24,8 +24,8 @@ struct nexus_settings {
 
 /* ---- explain.c: refusals as the original's clients know them ---- */
 
-int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct why *why);
-int nexus_explain_field(const struct field *f, const struct value *v, struct why *why);
+int nexus_explain_envelope(enum jsonrpc_fault fault, const struct value *v, struct error *error);
+int nexus_explain_field(const struct field *f, const struct value *v, struct error *error);
 void nexus_http_error(struct buf *body, int status, const char *text);
 
 /* The name of the value's type in Python: "str", "int", "NoneType" … */
@@ -54,8 +54,8 @@ bool nexus_is_default(const struct call *c, struct text id);
 /* The conversation of the path, the one that `agent_id` names, or the default. */
 struct nexus_target nexus_target(const struct call *c, struct text agent_id);
 
-/* Fails with a result of the service. `why` comes from a callback; NULL means c->why. */
-struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why);
+/* Fails with a result of the service. `error` comes from a callback; NULL means c->error. */
+struct done nexus_fail(struct call *c, struct text conversation, int r, const struct error *error);
 
 /* Whose memories may be quoted. */
 struct memory_asker nexus_asker(const struct call *c);

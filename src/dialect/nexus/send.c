@@ -26,15 +26,16 @@ struct nexus_target nexus_target(const struct call *c, struct text agent_id)
 	return (struct nexus_target) {.conversation = TEXT(CHAT_DEFAULT)};
 }
 
-struct done nexus_fail(struct call *c, struct text conversation, int r, const struct why *why)
+struct done nexus_fail(struct call *c, struct text conversation, int r, const struct error *error)
 {
-	if (r > 0 && why)
-		c->why = *why;
+	if (r > 0 && error)
+		c->error = *error;
 	/* No conversation can have an id this long, so there is none. */
 	if (r == REFUSE_PARAMS && c->path_name.len > CHAT_ID_MAX)
 		r = REFUSE_NOT_FOUND;
 	if (r == REFUSE_NOT_FOUND)
-		refuse(&c->why, REFUSE_NOT_FOUND, "Agent not found: %.*s", TEXT_ARGS(conversation));
+		refuse(&c->error, REFUSE_NOT_FOUND, "Agent not found: %.*s",
+		       TEXT_ARGS(conversation));
 	return call_fail(c, r);
 }
 
@@ -71,7 +72,7 @@ static void send_done(void *arg, const struct chat_answer *a)
 		nexus_write_answer(call_result(c), a);
 		(void)call_reply(c);
 	} else if (!chat_wire_fail_agent(c, a)) {
-		(void)nexus_fail(c, a->conversation, a->result, a->why);
+		(void)nexus_fail(c, a->conversation, a->result, a->error);
 	}
 }
 
@@ -97,11 +98,11 @@ struct done nexus_send(struct call *c)
 	int r = nexus_ask_id(c, in->request_id, &ask);
 
 	if (r == 0 && in->agent_id.data)
-		r = chat_check_id(in->agent_id, "agent_id", &c->why);
+		r = chat_check_id(in->agent_id, "agent_id", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, send_cancelled, NULL);
-	r = chat_send(call_chat(c), &ask, &sink, &turn, &c->why);
+	r = chat_send(call_chat(c), &ask, &sink, &turn, &c->error);
 	if (r != 0)
 		return nexus_fail(c, at.conversation, r, NULL);
 	c->state = turn;
@@ -124,14 +125,14 @@ static void write_cancelled(struct call *c, struct text id, bool cancelled)
 
 /* Nothing was cancelled; this checks whether the conversation exists at all. */
 static void cancel_counted(void *arg, int r, const struct chat_counts *counts,
-			   const struct why *why)
+			   const struct error *error)
 {
 	struct call *c = arg;
 	const struct nexus_in *in = c->in;
 	const struct text *id = c->state;
 
 	if (r != 0)
-		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, why);
+		(void)nexus_fail(c, nexus_target(c, in->agent_id).conversation, r, error);
 	else
 		write_cancelled(c, *id, false);
 }
@@ -145,7 +146,7 @@ struct done nexus_cancel(struct call *c)
 	int r = id ? nexus_request_id(c, in->request_id, id) : -ENOMEM;
 
 	if (r == 0 && !id->data)
-		r = refuse_field(&c->why, "request_id", "Missing required parameter: request_id");
+		r = refuse_field(&c->error, "request_id", "Missing required parameter: request_id");
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = id;
@@ -158,10 +159,10 @@ struct done nexus_cancel(struct call *c)
 		return call_settled(c);
 	}
 	r = at.must_exist ? chat_count(call_chat(c), at.conversation, true, &counts, cancel_counted,
-				       c, &c->why)
+				       c, &c->error)
 			  : 0;
 	if (r == -EAGAIN)
 		return call_later(c, NULL, NULL);
-	cancel_counted(c, r, &counts, &c->why);
+	cancel_counted(c, r, &counts, &c->error);
 	return call_settled(c);
 }

@@ -47,8 +47,8 @@ static void fail_chat(struct call *c, const struct chat_answer *a)
 
 	buf_init(&text, 8 << 10);
 	if (a->outcome != AGENT_FAILED || !a->error_text) {
-		if (a->result > 0 && a->why)
-			c->why = *a->why;
+		if (a->result > 0 && a->error)
+			c->error = *a->error;
 		(void)call_fail(c, a->result);
 		return;
 	}
@@ -67,7 +67,7 @@ static void chat_done(void *arg, const struct chat_answer *a)
 	if (p)
 		ocg_peer_answered(p, &asked->ask, a);
 	if (a->outcome == AGENT_CANCELLED) {
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 	} else if (a->result != 0) {
 		fail_chat(c, a);
 	} else {
@@ -99,7 +99,7 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 	int r;
 
 	if (!chat_agent(call_chat(c), (struct text) {0}))
-		return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
+		return refuse(&c->error, REFUSE_UNAVAILABLE, "agent not initialized");
 	p = ocg_peer_of(c);
 	if (!p)
 		return -ENOMEM;
@@ -129,7 +129,7 @@ struct done ocg_chat(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	(void)call_later(c, chat_cancelled, NULL);
-	r = chat_send(call_chat(c), &asked->ask, &sink, &turn, &c->why);
+	r = chat_send(call_chat(c), &asked->ask, &sink, &turn, &c->error);
 	if (r != 0) {
 		ocg_peer_answered(ocg_peer_of(c), &asked->ask,
 				  &(const struct chat_answer) {.result = r});

@@ -1,4 +1,4 @@
-/* The portrait of ocg. */
+/* The schema of ocg. */
 #include "call/call.h"
 #include "call/server.h"
 #include "dialect/life.h"

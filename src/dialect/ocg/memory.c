@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "call/call.h"
 #include "dialect/ocg/ocg.h"
 #include "dialect/memory_search.h"
@@ -19,20 +19,20 @@ static int need_memory(struct call *c)
 
 	if (m && !memories_off(m))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "memory store not initialized");
+	return refuse(&c->error, REFUSE_UNAVAILABLE, "memory store not initialized");
 }
 
 /* Fails with "search failed: …" or the like, followed by what the service says. */
 static struct done fail_as(struct call *c, const char *what, int r)
 {
-	const struct why inner = c->why;
+	const struct error inner = c->error;
 
 	if (r == WORK_WAITS)
 		return call_fail(c, r);
 	if (r < 0)
-		return call_fail(c,
-				 refuse(&c->why, REFUSE_INTERNAL, "%s: %s", what, fault_words(r)));
-	return call_fail(c, refuse(&c->why, r, "%s: %.150s", what, inner.text));
+		return call_fail(
+			c, refuse(&c->error, REFUSE_INTERNAL, "%s: %s", what, fault_words(r)));
+	return call_fail(c, refuse(&c->error, r, "%s: %.150s", what, inner.text));
 }
 
 /* Replies with {Result}. A failure begins with `what`, unless that is NULL. Frees the text. */
@@ -42,7 +42,7 @@ static struct done reply(struct call *c, struct buf *text, const char *what)
 	int r = text->err;
 
 	if (r == -EMSGSIZE)
-		r = refuse(&c->why, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
+		r = refuse(&c->error, REFUSE_TOO_LARGE, "the result is larger than %zu bytes",
 			   text->max);
 	json_begin_object(j);
 	json_member_text(j, "Result", (struct text) {.data = text->data, .len = text->len});
@@ -66,7 +66,7 @@ static int check_search(struct call *c)
 	int r = need_memory(c);
 
 	if (r == 0 && text_trim(in->query, TEXT_SPACE).len == 0)
-		r = refuse(&c->why, REFUSE_PARAMS, "query is required");
+		r = refuse(&c->error, REFUSE_PARAMS, "query is required");
 	return r;
 }
 
@@ -102,7 +102,7 @@ struct done ocg_search(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	memory_lenient_least(in->min_score, &q);
-	r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->why);
+	r = memory_search(call_memories(c), c->lane, &c->arena, &q, &hits, &n, &c->error);
 	if (r != 0)
 		return fail_as(c, "search failed", r);
 	buf_init(&text, room_for_hits(c));
@@ -121,10 +121,10 @@ struct done ocg_get(struct call *c)
 	int r = need_memory(c);
 
 	if (r == 0 && text_trim(in->path, TEXT_SPACE).len == 0)
-		r = refuse(&c->why, REFUSE_PARAMS, "path is required");
+		r = refuse(&c->error, REFUSE_PARAMS, "path is required");
 	if (r == 0)
 		r = memory_get(call_memories(c), c->lane, &c->arena, &by,
-			       text_trim(in->path, TEXT_SPACE), &memory, &c->why);
+			       text_trim(in->path, TEXT_SPACE), &memory, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	begin_text(c, &text);
@@ -149,7 +149,7 @@ static int find_same(struct call *c)
 	struct storing *s = c->state;
 
 	return memory_lenient_known(call_memories(c), c->lane, &c->arena, in->text, &by, &s->wait,
-				    &s->memory, &s->duplicate, &c->why);
+				    &s->memory, &s->duplicate, &c->error);
 }
 
 /* On the writer's thread. */
@@ -164,7 +164,7 @@ static int add(struct call *c)
 		.by = ocg_asker(c),
 	};
 	struct storing *s = c->state;
-	int r = memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->why);
+	int r = memory_add(call_memories(c), &c->arena, &new, &s->memory, &c->error);
 
 	s->duplicate = r == 0 && s->memory.repeated;
 	return r;
@@ -201,7 +201,7 @@ struct done ocg_store(struct call *c)
 	int r = need_memory(c);
 
 	if (r == 0 && text_trim(in->text, TEXT_SPACE).len == 0)
-		r = refuse(&c->why, REFUSE_PARAMS, "text is required");
+		r = refuse(&c->error, REFUSE_PARAMS, "text is required");
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = s = arena_zalloc(&c->arena, sizeof(*s));

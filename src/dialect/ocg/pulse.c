@@ -14,7 +14,7 @@ static int need_agent(struct call *c)
 {
 	if (chat_agent(call_chat(c), (struct text) {0}))
 		return 0;
-	return refuse(&c->why, REFUSE_UNAVAILABLE, "agent not initialized");
+	return refuse(&c->error, REFUSE_UNAVAILABLE, "agent not initialized");
 }
 
 static int64_t priority_of(const struct ocg_pulse_in *in)
@@ -52,7 +52,7 @@ struct done ocg_pulse_add(struct call *c)
 	int r = need_agent(c) ?: publish(c, c->in, &seq);
 
 	if (r == -EMSGSIZE)
-		r = refuse(&c->why, REFUSE_TOO_LARGE, "event is larger than %d bytes",
+		r = refuse(&c->error, REFUSE_TOO_LARGE, "event is larger than %d bytes",
 			   EVENT_DATA_MAX);
 	if (r != 0)
 		return call_fail(c, r);

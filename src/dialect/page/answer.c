@@ -50,8 +50,8 @@ static void deliver(struct client *s, struct call *c)
 	if (!s)
 		return;
 	if (c->failed)
-		http_send_error(s, route_status(c->dialect, c->why.code),
-				"Cache-Control: no-store\r\n", c->why.text, NULL);
+		http_send_error(s, route_status(c->dialect, c->error.code),
+				"Cache-Control: no-store\r\n", c->error.text, NULL);
 	else
 		http_send_as(s, &response, a->document.data, a->document.len);
 }
@@ -100,7 +100,7 @@ struct done page_answer_look(struct call *c)
 	const struct page_link_in *in = c->in;
 	struct notify_link link;
 	struct buf out;
-	int r = notify_link_look(call_notify(c), in->token, &link, &c->why);
+	int r = notify_link_look(call_notify(c), in->token, &link, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -123,9 +123,9 @@ static void on_used(void *arg, int result, const char *words)
 	page_add_escaped(&out, text_of(words));
 	buf_add_str(&out, ".\n");
 	if (r == REFUSE_CONFLICT)
-		(void)refuse(&c->why, r, "This request was already decided. %s", words);
+		(void)refuse(&c->error, r, "This request was already decided. %s", words);
 	else if (r > 0)
-		(void)refuse(&c->why, (enum refusal)r, "%s", words);
+		(void)refuse(&c->error, (enum refusal)r, "%s", words);
 	if (r == 0)
 		r = take_document(c, &out);
 	else
@@ -139,7 +139,7 @@ struct done page_answer_use(struct call *c)
 	const struct page_link_in *in = c->in;
 	const struct approval_client from = {.is = !c->peer.known || c->peer.uid == geteuid(),
 					     .peer = c->peer};
-	int r = notify_link_use(call_notify(c), in->token, &from, on_used, c, &c->why);
+	int r = notify_link_use(call_notify(c), in->token, &from, on_used, c, &c->error);
 
 	return call_await(c, r);
 }

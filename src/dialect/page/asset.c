@@ -69,6 +69,6 @@ struct done page_asset(struct call *c)
 	const struct asked *a = c->opened;
 
 	if (!a->asset && !a->worker)
-		return call_fail(c, refuse(&c->why, REFUSE_NOT_FOUND, "file not found"));
+		return call_fail(c, refuse(&c->error, REFUSE_NOT_FOUND, "file not found"));
 	return call_reply(c);
 }

@@ -1,4 +1,4 @@
-/* The portrait of the page, and its settings. */
+/* The schema of the page, and its settings. */
 #include "call/http.h"
 #include "call/server.h"
 #include "dialect/koine/koine.h"
@@ -7,7 +7,7 @@
 
 /* ---- settings ---- */
 
-static int check_behind(const char *url, struct why *why)
+static int check_behind(const char *url, struct error *error)
 {
 	static const char scheme[] = "https://";
 	static const char host[] = "abcdefghijklmnopqrstuvwxyz0123456789.-";
@@ -16,7 +16,7 @@ static int check_behind(const char *url, struct why *why)
 
 	if (strncmp(url, scheme, strlen(scheme)) != 0)
 		return refuse(
-			why, REFUSE_PARAMS,
+			error, REFUSE_PARAMS,
 			"invalid page.behind '%.100s': expected https://HOST or https://HOST:PORT",
 			url);
 	n = strspn(at, host);
@@ -24,7 +24,7 @@ static int check_behind(const char *url, struct why *why)
 	if (n > 0 && *at == ':' && at[1])
 		at += 1 + strspn(at + 1, "0123456789");
 	if (n == 0 || *at)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "invalid page.behind '%.100s': expected https://HOST or "
 			      "https://HOST:PORT, in "
 			      "lowercase and without a path",

@@ -14,7 +14,7 @@
 #include "call/http.h"
 #include "dialect/engine.h"
 #include "dialect/page/page.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 
 static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>"
 			      "<meta name=viewport content=\"width=device-width\">"
@@ -25,7 +25,7 @@ static const char welcome[] = "<!doctype html><html lang=en><meta charset=utf-8>
 
 /* A call's `opened`; in its arena. */
 struct entry {
-	struct visitor fresh;
+	struct page_session fresh;
 	char host[PAGE_HOST_MAX]; /* whose cookie it will be */
 	char id[UUID_LEN + 1];
 	char secret[PAGE_SECRET_LEN + 1];
@@ -70,8 +70,8 @@ static void deliver(struct client *s, struct call *c)
 	if (!s)
 		return;
 	if (c->failed)
-		http_send_error(s, route_status(c->dialect, c->why.code),
-				"Cache-Control: no-store\r\n", c->why.text, c->route);
+		http_send_error(s, route_status(c->dialect, c->error.code),
+				"Cache-Control: no-store\r\n", c->error.text, c->route);
 	else
 		send_cookie(s, c, c->opened);
 }
@@ -79,7 +79,7 @@ static void deliver(struct client *s, struct call *c)
 int page_enter_head(struct call *c, const struct http_request *r)
 {
 	struct entry *e = arena_zalloc(&c->arena, sizeof(*e));
-	struct text program = text_cut(http_header_find(r, "User-Agent"), VISITOR_PROGRAM_MAX);
+	struct text program = text_cut(http_header_find(r, "User-Agent"), PAGE_SESSION_PROGRAM_MAX);
 
 	if (!e)
 		return -ENOMEM;
@@ -104,14 +104,14 @@ static int make(struct call *c, struct entry *e)
 
 static int let_in(struct call *c, const struct entry *e)
 {
-	struct visitors *v = call_visitors(c);
-	const struct visitor *old = visitor_in_the_way(v);
+	struct page_sessions *v = call_page_sessions(c);
+	const struct page_session *old = page_session_in_the_way(v);
 
 	if (old) {
 		page_streams_end(c->server, old->id);
-		visitor_remove(v, old->id);
+		page_session_remove(v, old->id);
 	}
-	return visitor_add(v, &e->fresh);
+	return page_session_add(v, &e->fresh);
 }
 
 struct done page_enter(struct call *c)
@@ -123,10 +123,11 @@ struct done page_enter(struct call *c)
 
 	/* A HEAD is somebody who looks whether the link works: it shall work for who comes. */
 	if (c->client->http_head)
-		return call_fail(c, refuse(&c->why, REFUSE_REQUEST, "a sign-in link requires GET"));
+		return call_fail(c,
+				 refuse(&c->error, REFUSE_REQUEST, "a sign-in link requires GET"));
 	page_link_digest(text_of(e->host), in->link, digest);
-	if (!visitor_take_link(call_visitors(c), text_of(digest), clock_utc_ms()))
-		return call_fail(c, refuse(&c->why, REFUSE_FORBIDDEN,
+	if (!page_session_take_link(call_page_sessions(c), text_of(digest), clock_utc_ms()))
+		return call_fail(c, refuse(&c->error, REFUSE_FORBIDDEN,
 					   "This link was already used or has expired."));
 	r = make(c, e) ?: let_in(c, e);
 	if (r != 0)

@@ -10,7 +10,7 @@
 
 #include "dialect/page/page.h"
 #include "engine/engine.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "base/clock.h"
 
 static bool refused(struct gate_refusal *ret, enum gate_reason reason, int status, const char *text)
@@ -79,14 +79,14 @@ bool page_cookie_digest(const struct endpoint *e, const struct http_request *r,
 	return true;
 }
 
-static bool is_visitor(const struct client *s, const struct http_request *r)
+static bool is_page_session(const struct client *s, const struct http_request *r)
 {
 	const struct engine *engine = s->server->opts.engine;
 	char digest[DIGEST_HEX_LEN + 1];
 
 	return engine && page_cookie_digest(s->endpoint, r, digest) &&
-	       visitor_find(engine->visitors, text_of(digest), page_uid(&s->peer), clock_utc_ms(),
-			    page_keep_ms(s->endpoint->settings));
+	       page_session_find(engine->page_sessions, text_of(digest), page_uid(&s->peer),
+				 clock_utc_ms(), page_keep_ms(s->endpoint->settings));
 }
 
 /* ---- where the request comes from ---- */
@@ -156,7 +156,7 @@ bool page_gate(const struct client *s, const struct http_request *r,
 		return true;
 	if (found->route && found->route->row.handle == page_asset && page_is_worker(r))
 		return true;
-	if (host == PAGE_BARE || !is_visitor(s, r))
+	if (host == PAGE_BARE || !is_page_session(s, r))
 		return refused(ret, GATE_TOKEN, 401, "This browser is not signed in.");
 	return true;
 }

@@ -17,7 +17,7 @@
 #include "call/server.h"
 #include "dialect/page/page.h"
 #include "engine/engine.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 
 enum { LINE_LEN = 512, FILE_MAX = VISITORS_MAX * LINE_LEN };
 
@@ -25,8 +25,8 @@ static int write_sessions(const struct server *s)
 {
 	const struct engine *engine = s->opts.engine;
 	const struct endpoint *e = page_listener(s);
-	const struct visitor *rows;
-	unsigned n = visitors_list(engine ? engine->visitors : NULL, &rows);
+	const struct page_session *rows;
+	unsigned n = page_sessions_list(engine ? engine->page_sessions : NULL, &rows);
 	int fd;
 
 	if (!e || n == 0)
@@ -51,10 +51,10 @@ void page_hand_over(const struct server *s, struct page_handover *ret)
 	ret->held = page_held();
 }
 
-static void take(struct visitors *v, struct text line)
+static void take(struct page_sessions *v, struct text line)
 {
-	char text[LINE_LEN], id[UUID_LEN + 1], digest[VISITOR_DIGEST_LEN + 1];
-	struct visitor row = {.behind = false};
+	char text[LINE_LEN], id[UUID_LEN + 1], digest[PAGE_SESSION_DIGEST_LEN + 1];
+	struct page_session row = {.behind = false};
 	int behind, at = 0;
 
 	snprintf(text, sizeof(text), "%.*s", TEXT_ARGS(line));
@@ -66,7 +66,7 @@ static void take(struct visitors *v, struct text line)
 	row.digest = text_of(digest);
 	row.behind = behind != 0;
 	row.program = text_of(text + at + 1);
-	(void)visitor_add(v, &row);
+	(void)page_session_add(v, &row);
 }
 
 /* False: the page cannot go on where it was. */
@@ -74,7 +74,7 @@ static bool take_sessions(const struct server *s, int fd)
 {
 	const struct server_opts *opts = &s->opts;
 	CLEANUP(buf_donep) struct buf found;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct text rest, line;
 
 	buf_init(&found, FILE_MAX);
@@ -83,7 +83,7 @@ static bool take_sessions(const struct server *s, int fd)
 	rest = (struct text) {.data = found.data, .len = found.len};
 	/* It may listen only since a client asked for a link. */
 	if (!page_listener(s))
-		(void)opts->on_listen_asked(opts->arg, &page_dialect, &why);
+		(void)opts->on_listen_asked(opts->arg, &page_dialect, &error);
 	/* At another address, browsers would send the cookies to the program that listens at the old one. */
 	if (!page_listener(s) || !text_next(&rest, '\n', &line) ||
 	    !text_is(line, page_listener(s)->address)) {
@@ -91,7 +91,7 @@ static bool take_sessions(const struct server *s, int fd)
 		return false;
 	}
 	while (rest.len > 0 && text_next(&rest, '\n', &line))
-		take(opts->engine->visitors, line);
+		take(opts->engine->page_sessions, line);
 	return true;
 }
 

@@ -12,7 +12,7 @@
 #include "dialect/engine.h"
 #include "dialect/page/page.h"
 #include "engine/approval/approval.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "wire/json.h"
 
 struct end_in {
@@ -58,9 +58,9 @@ static int check_client(struct call *c)
 	const struct approval_client from = {.is = true, .peer = c->peer};
 
 	if (c->peer.other)
-		return refuse(&c->why, REFUSE_FORBIDDEN,
+		return refuse(&c->error, REFUSE_FORBIDDEN,
 			      "only the user that runs koined can use the page");
-	return approval_may_decide(call_approvals(c), &from, &c->why);
+	return approval_may_decide(call_approvals(c), &from, &c->error);
 }
 
 /* ---- page.open ---- */
@@ -72,14 +72,14 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 
 	*ret = page_listener(c->server);
 	if (!*ret && opts->on_listen_asked)
-		r = opts->on_listen_asked(opts->arg, &page_dialect, &c->why);
+		r = opts->on_listen_asked(opts->arg, &page_dialect, &c->error);
 	if (r == 0 && !*ret)
 		*ret = page_listener(c->server);
 	if (r == 0 && !*ret)
-		r = refuse(&c->why, REFUSE_UNAVAILABLE,
+		r = refuse(&c->error, REFUSE_UNAVAILABLE,
 			   "the page is disabled by [listen] page = off");
 	if (r == 0)
-		r = page_hold_port(*ret, &c->why);
+		r = page_hold_port(*ret, &c->error);
 	return r;
 }
 
@@ -92,7 +92,8 @@ static void invite(struct call *c, const struct page_settings *s, const char *ho
 	page_link_digest(text_of(host), text_of(secret), digest);
 	if (s->behind[0])
 		page_link_digest(text_of(s->behind + strlen("https://")), text_of(secret), behind);
-	visitor_invite(call_visitors(c), text_of(digest), text_of(behind), clock_utc_ms());
+	page_session_invite(call_page_sessions(c), text_of(digest), text_of(behind),
+			    clock_utc_ms());
 }
 
 static void write_link(struct json *j, const char *key, const char *base, const char *secret)
@@ -130,7 +131,7 @@ static struct done open_then(struct call *c, int r)
 	json_str(j, settings->behind[0] ? settings->behind : NULL);
 	if (settings->behind[0])
 		write_link(j, "link_behind", settings->behind, secret);
-	json_member_int(j, "expires_in", VISITOR_LINK_MS / 1000);
+	json_member_int(j, "expires_in", PAGE_SESSION_LINK_MS / 1000);
 	return call_reply_object(c);
 }
 
@@ -143,14 +144,14 @@ static struct done handle_open(struct call *c)
 
 static struct done sessions_then(struct call *c, int r)
 {
-	const struct visitor *rows;
-	unsigned n = visitors_list(call_visitors(c), &rows);
+	const struct page_session *rows;
+	unsigned n = page_sessions_list(call_page_sessions(c), &rows);
 	struct json *j;
 
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
-	json_nouns(j, "sessions", &visitor_portrait, rows, n);
+	json_nouns(j, "sessions", &page_session_schema, rows, n);
 	return call_reply_object(c);
 }
 
@@ -163,12 +164,12 @@ static struct done handle_sessions(struct call *c)
 
 static struct done end_then(struct call *c, int r)
 {
-	const struct visitor *found = c->state;
+	const struct page_session *found = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);
 	page_streams_end(c->server, found->id);
-	visitor_remove(call_visitors(c), found->id);
+	page_session_remove(call_page_sessions(c), found->id);
 	log_info("browser session revoked", "id=%.*s", TEXT_ARGS(found->id));
 	return call_answer(c, 0, NULL, PAIRS(JSON_TEXT("id", found->id), JSON_BOOL("ended", true)));
 }
@@ -177,9 +178,9 @@ static struct done end_then(struct call *c, int r)
 static struct done handle_end(struct call *c)
 {
 	const struct end_in *in = c->in;
-	struct visitor *copy = arena_zalloc(&c->arena, sizeof(*copy));
-	const struct visitor *found = NULL;
-	int r = copy ? visitor_get(call_visitors(c), in->id, &found, &c->why) : -ENOMEM;
+	struct page_session *copy = arena_zalloc(&c->arena, sizeof(*copy));
+	const struct page_session *found = NULL;
+	int r = copy ? page_session_get(call_page_sessions(c), in->id, &found, &c->error) : -ENOMEM;
 
 	if (r == 0)
 		r = arena_copy_text(&c->arena, found->id, &copy->id);

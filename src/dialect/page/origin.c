@@ -164,7 +164,7 @@ void page_take_held(const struct endpoint *e, int fd)
 	held.fd = fd;
 }
 
-int page_hold_port(const struct endpoint *e, struct why *why)
+int page_hold_port(const struct endpoint *e, struct error *error)
 {
 	unsigned port = port_of(e);
 	bool v6 = !is_v6(e);
@@ -174,14 +174,14 @@ int page_hold_port(const struct endpoint *e, struct why *why)
 		return 0;
 	fd = hold(v6, port);
 	if (fd == -EADDRINUSE)
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "another program listens at localhost on the same port as %s and "
 			      "could impersonate the page; set another port: [listen] page = "
 			      "http:127.0.0.1:PORT",
 			      e->address);
 	/* Without the other protocol, no program can listen there. */
 	if (fd < 0 && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
-		return refuse(why, REFUSE_UNAVAILABLE, "cannot reserve port %u of %s: %s", port,
+		return refuse(error, REFUSE_UNAVAILABLE, "cannot reserve port %u of %s: %s", port,
 			      v6 ? "::1" : "127.0.0.1", strerror(-fd));
 	if (held.port)
 		close(held.fd);

@@ -73,8 +73,8 @@ void page_link_digest(struct text host, struct text secret, char out[DIGEST_HEX_
 void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1]);
 
 /* Browsers try both addresses of localhost. Keeps others from listening at the one that we do not
- * listen at, and refuses if it cannot. why may be NULL. */
-int page_hold_port(const struct endpoint *e, struct why *why);
+ * listen at, and refuses if it cannot. error may be NULL. */
+int page_hold_port(const struct endpoint *e, struct error *error);
 /* The descriptor of it, which stays ours, or -1; and in the next koined, which owns it then. */
 int page_held(void);
 void page_take_held(const struct endpoint *e, int fd);
@@ -159,7 +159,7 @@ struct page_events_in {
 
 int page_events_head(struct call *c, const struct http_request *r);
 struct done page_events(struct call *c);
-/* Ends the streams of a visitor. */
-void page_streams_end(struct server *s, struct text visitor);
+/* Ends the streams of a page session. */
+void page_streams_end(struct server *s, struct text page_session);
 /* An endpoint's list of them. */
 int page_streams_new(struct arena *a, struct endpoint *e);

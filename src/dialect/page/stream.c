@@ -13,7 +13,7 @@
 #include "dialect/koine/koine.h"
 #include "dialect/page/page.h"
 #include "engine/event/event.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "base/clock.h"
 #include "wire/http/http1.h"
 #include "dialect/engine.h"
@@ -45,7 +45,7 @@ struct stream {
 	struct event_subscriber *subscriber;
 	struct timer *timer;
 	int64_t last_id; /* -1: the header did not say */
-	char visitor[64];
+	char page_session[64];
 };
 
 int page_streams_new(struct arena *a, struct endpoint *e)
@@ -153,7 +153,7 @@ static void on_cancel(struct call *c, void *arg)
 	(void)call_stream_end(c);
 }
 
-void page_streams_end(struct server *s, struct text visitor)
+void page_streams_end(struct server *s, struct text page_session)
 {
 	list_for_each (at, following, &s->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
@@ -164,7 +164,7 @@ void page_streams_end(struct server *s, struct text visitor)
 		list_for_each (one, next, &all->list) {
 			struct stream *stream = list_entry(one, struct stream, link);
 
-			if (text_is(visitor, stream->visitor))
+			if (text_is(page_session, stream->page_session))
 				call_cancel(stream->call);
 		}
 	}
@@ -189,7 +189,7 @@ static int64_t read_id(struct text t)
 int page_events_head(struct call *c, const struct http_request *r)
 {
 	struct stream *s = arena_zalloc(&c->arena, sizeof(*s));
-	const struct visitor *who = NULL;
+	const struct page_session *who = NULL;
 	char digest[DIGEST_HEX_LEN + 1];
 
 	if (!s)
@@ -197,9 +197,9 @@ int page_events_head(struct call *c, const struct http_request *r)
 	s->call = c;
 	s->last_id = read_id(http_header_find(r, "Last-Event-ID"));
 	if (page_cookie_digest(c->endpoint, r, digest))
-		who = visitor_find(call_visitors(c), text_of(digest), page_uid(&c->peer),
-				   clock_utc_ms(), page_keep_ms(c->endpoint->settings));
-	snprintf(s->visitor, sizeof(s->visitor), "%.*s", who ? (int)who->id.len : 0,
+		who = page_session_find(call_page_sessions(c), text_of(digest), page_uid(&c->peer),
+					clock_utc_ms(), page_keep_ms(c->endpoint->settings));
+	snprintf(s->page_session, sizeof(s->page_session), "%.*s", who ? (int)who->id.len : 0,
 		 who ? who->id.data : "");
 	c->opened = s;
 	return 0;
@@ -267,7 +267,7 @@ struct done page_events(struct call *c)
 	if (since < 0 || since > last)
 		since = last;
 	if (all->n >= STREAMS_MAX)
-		r = refuse(&c->why, REFUSE_LIMIT, "too many streams (limit %d)", STREAMS_MAX);
+		r = refuse(&c->error, REFUSE_LIMIT, "too many streams (limit %d)", STREAMS_MAX);
 	if (r == 0)
 		r = subscribe(s, since);
 	if (r != 0)

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/inner.h"
 #include "engine/event/event.h"
 
@@ -20,7 +20,7 @@ static int set_up(struct approvals *a, const struct approvals_opts *opts)
 }
 
 int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,
-		    struct why *why)
+		    struct error *error)
 {
 	struct approvals *a = calloc(1, sizeof(*a));
 	int r;
@@ -38,7 +38,7 @@ int approvals_start(const struct approvals_opts *opts, struct approvals **ret_ap
 		return 0;
 	}
 	if (r < 0)
-		refuse(why, REFUSE_UNAVAILABLE, "cannot read approvals: %s", fault_words(r));
+		refuse(error, REFUSE_UNAVAILABLE, "cannot read approvals: %s", fault_words(r));
 	approvals_free(a);
 	return r;
 }
@@ -91,7 +91,7 @@ void approval_note(struct approvals *a, const struct approval *row, enum approva
 
 void approvals_stop(struct approvals *a)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct list waiters;
 
 	if (!a || a->stopping)
@@ -101,8 +101,8 @@ void approvals_stop(struct approvals *a)
 	list_init(&waiters);
 	list_for_each (at, following, &a->pending)
 		pending_take_waiters(list_entry(at, struct pending, link), &waiters);
-	refuse(&why, REFUSE_STOPPING, "koined is stopping");
-	waiters_tell(&waiters, REFUSE_STOPPING, NULL, &why);
+	refuse(&error, REFUSE_STOPPING, "koined is stopping");
+	waiters_tell(&waiters, REFUSE_STOPPING, NULL, &error);
 }
 
 void approvals_free(struct approvals *a)

@@ -32,7 +32,7 @@
 #include "model/session.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/peer.h"
 #include "io/work.h"
@@ -106,7 +106,7 @@ struct approvals_opts {
 
 /* What is pending in the store keeps waiting. */
 int approvals_start(const struct approvals_opts *opts, struct approvals **ret_approvals,
-		    struct why *why);
+		    struct error *error);
 void approvals_set_rules(struct approvals *a, const struct approval_rule *rules, unsigned n);
 /* How many wait for a human; 0 for NULL. */
 unsigned approvals_pending(const struct approvals *a);
@@ -159,7 +159,7 @@ int approval_make_id(struct arena *arena, struct text *ret_id);
 
 /* It was made or found, and is stored; its input is unpacked. */
 typedef void (*approval_fn)(void *arg, int result, const struct approval *approval,
-			    const struct why *why);
+			    const struct error *error);
 
 /*
  * Calls fn when the approval is stored: pending, or already decided by a rule or a grant. An
@@ -170,7 +170,7 @@ typedef void (*approval_fn)(void *arg, int result, const struct approval *approv
  * called; nor is it called before this has returned.
  */
 int approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
-		     struct why *why);
+		     struct error *error);
 
 /*
  * The same, but calls fn when it is decided, whatever the outcome. REFUSE_STOPPING: ask again.
@@ -178,7 +178,8 @@ int approval_request(struct approvals *a, const struct approval_new *in, approva
  * called once before fn, when the approval is stored and pending.
  */
 int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
-		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter, struct why *why);
+		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+		  struct error *error);
 void approval_leave(struct approval_waiter *w); /* accepts NULL */
 /* The same, because the waiter's connection is closed: an approval that is bound to it, and that nobody
  * else waits for, is withdrawn. */
@@ -196,7 +197,7 @@ struct approval_decision {
 	/* Refuses if what is asked is not what the decider was shown. Runs on the writer's thread, in
 	 * the decision's transaction; its argument lives until fn is called. NULL: a client reads
 	 * the approval itself. */
-	int (*check)(const void *shown, const struct approval *row, struct why *why);
+	int (*check)(const void *shown, const struct approval *row, struct error *error);
 	const void *shown;
 	/* From now on, the same agent's same tool is allowed (or denied) without asking,
 	 * whatever the input. */
@@ -214,7 +215,7 @@ struct approval_decision {
  * by koined, or cannot be identified. Such a client may still withdraw what was asked. What is
  * refused without the store is returned, and fn is not called. */
 int approval_decide(struct approvals *a, const struct approval_decision *d, approval_fn fn,
-		    void *arg, struct why *why);
+		    void *arg, struct error *error);
 
 /* The asker does not wait any more: the approval is superseded, unless it is decided. No callback is called.
  * comment NULL: the asker's client has disconnected. */
@@ -235,7 +236,7 @@ bool approval_is_of_here(const struct approvals *a, const struct approval *row);
 
 /* What a decision means to a program that asked for permission: 0, or the reason why not.
  * "Nobody has answered" is never "denied". */
-int approval_verdict(const struct approval *row, struct why *why);
+int approval_verdict(const struct approval *row, struct error *error);
 
 /* Runs on the loop: a session has ended, so its open requests are of no use any more. Accepts
  * NULL. */
@@ -269,7 +270,7 @@ int approval_as_event(struct arena *a, const struct approval *row, struct event 
  * prefix of several ids is refused with these ids (REFUSE_PARAMS), even if it is itself a whole
  * id. */
 int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
-		 bool short_id, struct approval *ret_approval, struct why *why);
+		 bool short_id, struct approval *ret_approval, struct error *error);
 
 int grant_list(struct approvals *approvals, int lane, struct arena *a, struct grant **ret_rows,
 	       unsigned *ret_n);
@@ -278,15 +279,15 @@ int grant_list(struct approvals *approvals, int lane, struct arena *a, struct gr
  * input). A client that belongs to an agent that has ever asked is refused (REFUSE_FORBIDDEN);
  * `from` may be NULL. What is refused without the store is returned, and fn is not called. */
 int grant_add(struct approvals *a, const struct grant *row, const struct approval_client *from,
-	      approval_fn fn, void *arg, struct why *why);
+	      approval_fn fn, void *arg, struct error *error);
 int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
-		 approval_fn fn, void *arg, struct why *why);
+		 approval_fn fn, void *arg, struct error *error);
 
 /* Runs on the writer's thread: whether the client may let things act. REFUSE_FORBIDDEN for what
  * koined itself runs, and for a client that belongs to an agent that has ever asked. Accepts
  * NULL. */
 int approval_may_decide(struct approvals *approvals, const struct approval_client *client,
-			struct why *why);
+			struct error *error);
 
 /*
  * For sessions, on the writer's thread within a batch: a tool call has arrived. The approval

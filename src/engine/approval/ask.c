@@ -38,13 +38,13 @@ struct approval_ask {
 	size_t n_bytes;
 	struct approval_client from;
 	uint64_t serial;
-	struct why why;
+	struct error error;
 	struct approval_waiter *waiter; /* NULL: it has left */
 };
 
 /* ---- the request ---- */
 
-static int check_names(const struct approval_new *in, struct why *why)
+static int check_names(const struct approval_new *in, struct error *error)
 {
 	const struct text_limit names[] = {
 		{in->id, "id", APPROVAL_ID_MAX},
@@ -57,8 +57,8 @@ static int check_names(const struct approval_new *in, struct why *why)
 	};
 
 	if (in->id.data && in->id.len == 0)
-		return refuse_field(why, "id", "id is empty");
-	return texts_check(names, sizeof(names) / sizeof(names[0]), why);
+		return refuse_field(error, "id", "id is empty");
+	return texts_check(names, sizeof(names) / sizeof(names[0]), error);
 }
 
 /* Even a small input can take much memory from everybody who reads it. */
@@ -75,49 +75,49 @@ static bool has_too_many(const struct value *v, unsigned *n)
 	return false;
 }
 
-static int check_input(const struct value *input, struct why *why)
+static int check_input(const struct value *input, struct error *error)
 {
 	unsigned n = 0;
 
 	if (!input)
 		return 0;
 	if (input->kind != VALUE_OBJECT)
-		return refuse_field(why, "input", "input must be an object");
+		return refuse_field(error, "input", "input must be an object");
 	if (has_too_many(input, &n))
-		return refuse_field(why, "input", "input has more than %d values",
+		return refuse_field(error, "input", "input has more than %d values",
 				    APPROVAL_INPUT_VALUES_MAX);
 	return 0;
 }
 
-static int check_new(const struct approval_new *in, struct why *why)
+static int check_new(const struct approval_new *in, struct error *error)
 {
-	int r = check_names(in, why);
+	int r = check_names(in, error);
 
 	if (r != 0)
 		return r;
 	if (in->tool.len == 0 && in->kind == APPROVAL_FUNCTION)
-		return refuse_field(why, "tool", "tool is empty");
-	r = check_input(in->input, why);
+		return refuse_field(error, "tool", "tool is empty");
+	r = check_input(in->input, error);
 	if (r != 0)
 		return r;
 	if (in->timeout_ms > LONGEST_MS)
-		return refuse_field(why, "timeout",
+		return refuse_field(error, "timeout",
 				    "timeout must be at most 100 years, not %lld ms",
 				    (long long)in->timeout_ms);
 	return 0;
 }
 
-static int check_room(const struct approvals *a, struct why *why)
+static int check_room(const struct approvals *a, struct error *error)
 {
 	if (a->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (a->n_coming_bytes > APPROVAL_COMING_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "too many approval requests at once; try again later");
 	return 0;
 }
 
-static int pack_input(struct approval_ask *ask, const struct value *input, struct why *why)
+static int pack_input(struct approval_ask *ask, const struct value *input, struct error *error)
 {
 	static const struct value nothing = {.kind = VALUE_OBJECT};
 	CLEANUP(buf_donep) struct buf out;
@@ -125,7 +125,7 @@ static int pack_input(struct approval_ask *ask, const struct value *input, struc
 	buf_init(&out, APPROVAL_INPUT_MAX);
 	value_pack(&out, input ? input : &nothing);
 	if (out.err == -EMSGSIZE)
-		return refuse_field(why, "input", "input is larger than %d bytes",
+		return refuse_field(error, "input", "input is larger than %d bytes",
 				    APPROVAL_INPUT_MAX);
 	if (out.err != 0)
 		return out.err;
@@ -146,7 +146,7 @@ int approval_make_id(struct arena *arena, struct text *ret_id)
 	return arena_copy_text(arena, text_of(made), ret_id);
 }
 
-static int fill(struct approval_ask *ask, const struct approval_new *in, struct why *why)
+static int fill(struct approval_ask *ask, const struct approval_new *in, struct error *error)
 {
 	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->opts.timeout_ms;
 	int64_t now = clock_utc_ms();
@@ -169,12 +169,12 @@ static int fill(struct approval_ask *ask, const struct approval_new *in, struct 
 	ask->must_be_known = in->must_be_known;
 	ask->by_rules = in->by_rules;
 	ask->from = in->from;
-	r = portrait_copy(&approval_portrait, &ask->arena, &ask->row);
+	r = schema_copy(&approval_schema, &ask->arena, &ask->row);
 	if (r == 0 && !ask->named)
 		r = approval_make_id(&ask->arena, &ask->row.id);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, in->session, &ask->session);
-	return r == 0 ? pack_input(ask, in->input, why) : r;
+	return r == 0 ? pack_input(ask, in->input, error) : r;
 }
 
 /* ---- on the writer's thread ---- */
@@ -209,7 +209,7 @@ static int set_session(struct approval_ask *ask, struct connection *db)
 		return 0;
 	}
 	if (ask->must_be_known)
-		return refuse(&ask->why, REFUSE_NOT_FOUND, "session not found: %.*s",
+		return refuse(&ask->error, REFUSE_NOT_FOUND, "session not found: %.*s",
 			      (int)(asked.len < 128 ? asked.len : 128),
 			      asked.data ? asked.data : "");
 	/* Agents that we did not start have sessions, too, and a grant may be limited to one. */
@@ -259,10 +259,10 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 	if (r == 0)
 		r = policy_decide(db, scratch, ask->rules, &ask->row);
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->by_rules)
-		r = refuse(&ask->why, REFUSE_UNAVAILABLE,
+		r = refuse(&ask->error, REFUSE_UNAVAILABLE,
 			   "no policy matches this request, and asking a human is disabled");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
-		r = refuse(&ask->why, REFUSE_LIMIT, "too many pending approvals: %u/%u",
+		r = refuse(&ask->error, REFUSE_LIMIT, "too many pending approvals: %u/%u",
 			   ask->total - 1, ask->approvals->opts.pending);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by) ?:
@@ -285,7 +285,7 @@ static int take_there(struct approval_ask *ask, const struct approval *there)
 	if (row->kind != there->kind || !text_equal(row->tool, there->tool) ||
 	    !text_equal(row->agent, there->agent) ||
 	    !text_equal(row->input.bytes, there->input.bytes))
-		return refuse(&ask->why, REFUSE_CONFLICT,
+		return refuse(&ask->error, REFUSE_CONFLICT,
 			      "approval '%.*s' already exists with a different tool or input",
 			      TEXT_ARGS(row->id));
 	ask->row = *there;
@@ -373,7 +373,7 @@ static void tell(struct approval_ask *ask, int result, const struct approval *ap
 	if (!w)
 		return;
 	w->ask = NULL;
-	waiter_tell(w, result, approval, &ask->why);
+	waiter_tell(w, result, approval, &ask->error);
 }
 
 /* List the waiter before any callback runs: the callback may make it leave. */
@@ -390,7 +390,7 @@ static void tell_pending(struct approval_ask *ask, struct pending *p,
 	w->pending = p;
 	list_append(&p->waiters, &w->link);
 	if (w->on_kept)
-		w->on_kept(w->arg, 0, approval, &ask->why);
+		w->on_kept(w->arg, 0, approval, &ask->error);
 }
 
 /* Without a human: by a rule of the settings, or by a grant. */
@@ -432,7 +432,7 @@ static void take_kept(struct approval_ask *ask)
 			pending_end_as(a, p, END_SESSION);
 	}
 	if (p && ask->waiter && !ask->waiter->until_stored && a->stopping) {
-		tell(ask, refuse(&ask->why, REFUSE_STOPPING, "koined is stopping"), NULL);
+		tell(ask, refuse(&ask->error, REFUSE_STOPPING, "koined is stopping"), NULL);
 		return;
 	}
 	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
@@ -474,11 +474,11 @@ static void ask_submit(struct approval_ask *ask)
 	workers_start(a->opts.workers, &ask->work, true);
 }
 
-static int ask_new(struct approvals *a, const struct approval_new *in, struct why *why,
+static int ask_new(struct approvals *a, const struct approval_new *in, struct error *error,
 		   struct approval_ask **ret_ask)
 {
 	struct approval_ask *ask;
-	int r = check_new(in, why) ?: check_room(a, why);
+	int r = check_new(in, error) ?: check_room(a, error);
 
 	if (r != 0)
 		return r;
@@ -489,7 +489,7 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct wh
 	ask->rules = a->rules;
 	ask->rules->refs++;
 	arena_init(&ask->arena, APPROVAL_ARENA_MAX);
-	r = fill(ask, in, why);
+	r = fill(ask, in, error);
 	if (r == 0)
 		*ret_ask = ask;
 	else
@@ -498,10 +498,10 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct wh
 }
 
 int approval_ask(struct approvals *a, const struct approval_new *in, struct approval_waiter *waiter,
-		 struct why *why)
+		 struct error *error)
 {
 	struct approval_ask *ask;
-	int r = ask_new(a, in, why, &ask);
+	int r = ask_new(a, in, error, &ask);
 
 	if (r != 0)
 		return r;

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/uuid.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/inner.h"
 #include "store/session.h"
 #include "store/store.h"
@@ -26,33 +26,33 @@ struct decide {
 	int64_t waiter_pid;
 	int64_t waiter_started;
 	unsigned n_bound; /* as it was in the pending */
-	struct why why;
+	struct error error;
 	approval_fn fn; /* NULL: nobody requested it */
 	void *arg;
 };
 
 /* ---- the request ---- */
 
-static int check_grant(const struct approval_decision *d, struct why *why)
+static int check_grant(const struct approval_decision *d, struct error *error)
 {
 	static const int64_t longest_ms = 100LL * 366 * 24 * 3600 * 1000;
 
 	if (!d->grants)
 		return 0;
 	if (d->status != APPROVAL_APPROVED && d->status != APPROVAL_DENIED)
-		return refuse_field(why, "grant",
+		return refuse_field(error, "grant",
 				    "a grant requires the decision approved or denied");
 	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
-		return refuse_field(why, "grant_time",
+		return refuse_field(error, "grant_time",
 				    "grant time must be between 0 and 100 years, not %lld ms",
 				    (long long)d->grant_ms);
 	if (d->grant_uses < 0)
-		return refuse_field(why, "grant_uses", "grant uses must be at least 0, not %lld",
+		return refuse_field(error, "grant_uses", "grant uses must be at least 0, not %lld",
 				    (long long)d->grant_uses);
 	return 0;
 }
 
-static int check_decision(const struct approval_decision *d, struct why *why)
+static int check_decision(const struct approval_decision *d, struct error *error)
 {
 	const struct text_limit texts[] = {
 		{d->id, "id", APPROVAL_ID_MAX},
@@ -62,27 +62,28 @@ static int check_decision(const struct approval_decision *d, struct why *why)
 	int r;
 
 	if (d->id.len == 0)
-		return refuse_field(why, "id", "id is empty");
-	r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), why);
+		return refuse_field(error, "id", "id is empty");
+	r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), error);
 	if (r == 0 && (d->status == APPROVAL_PENDING || d->status == APPROVAL_EXPIRED))
-		r = refuse_field(why, "decision",
+		r = refuse_field(error, "decision",
 				 "invalid decision '%s': expected approved, denied or responded",
 				 approval_status_name(d->status));
 	if (r == 0 && d->status == APPROVAL_RESPONDED && d->comment.len == 0)
-		r = refuse_field(why, "comment", "comment is required for human contact response");
-	return r ?: check_grant(d, why);
+		r = refuse_field(error, "comment",
+				 "comment is required for human contact response");
+	return r ?: check_grant(d, error);
 }
 
-static int check_kind(const struct decide *d, struct why *why)
+static int check_kind(const struct decide *d, struct error *error)
 {
 	enum approval_status status = d->in.status;
 
 	if (d->row.kind == APPROVAL_FUNCTION && status == APPROVAL_RESPONDED)
-		return refuse_field(why, "decision", "invalid decision for function_call: %s",
+		return refuse_field(error, "decision", "invalid decision for function_call: %s",
 				    approval_status_name(status));
 	if (d->row.kind == APPROVAL_CONTACT &&
 	    (status == APPROVAL_APPROVED || status == APPROVAL_DENIED))
-		return refuse_field(why, "decision", "invalid decision for human_contact: %s",
+		return refuse_field(error, "decision", "invalid decision for human_contact: %s",
 				    approval_status_name(status));
 	return 0;
 }
@@ -111,14 +112,14 @@ static int add_grant(struct decide *d, struct connection *db)
 	int r;
 
 	if (is_pattern(g.tool))
-		return refuse_field(&d->why, "grant",
+		return refuse_field(&d->error, "grant",
 				    "cannot create a grant for a tool name with * or ?");
 	if (d->in.grant_session && !g.session.data)
-		return refuse_field(&d->why, "grant",
+		return refuse_field(&d->error, "grant",
 				    "cannot create a grant: this approval has no session");
 	r = uuid4(id);
 	g.id = text_of(id);
-	return r == 0 ? grant_keep(db, &d->arena, &g, &d->why) : r;
+	return r == 0 ? grant_keep(db, &d->arena, &g, &d->error) : r;
 }
 
 enum session_approval approval_event_word(enum approval_status status)
@@ -144,14 +145,14 @@ static int find(struct decide *d, struct connection *db)
 	int r = store_approval_find(db, d->in.id, &d->arena, &d->row, &d->found);
 
 	if (r == 0 && !d->found)
-		r = refuse(&d->why, REFUSE_NOT_FOUND, "approval not found: %.*s",
+		r = refuse(&d->error, REFUSE_NOT_FOUND, "approval not found: %.*s",
 			   TEXT_ARGS(d->in.id));
 	return r;
 }
 
 static int refuse_second(struct decide *d)
 {
-	return refuse(&d->why, REFUSE_CONFLICT, "this approval has already been responded to");
+	return refuse(&d->error, REFUSE_CONFLICT, "this approval has already been responded to");
 }
 
 /* The asker may withdraw it; only others may decide it. */
@@ -163,9 +164,10 @@ static int see_decider(struct decide *d, struct approval *row)
 		row->decider_known = true;
 		row->decider_uid = getuid();
 		row->decider_program = d->in.via;
-		return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, NULL, &d->why);
+		return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, NULL,
+				     &d->error);
 	}
-	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->why);
+	return decider_check(d->approvals, &d->arena, &d->in.from, &d->row, row, &d->error);
 }
 
 /* Another host was quicker, since we looked. */
@@ -195,7 +197,7 @@ static int change(struct decide *d, struct connection *db)
 						 (struct text) {0});
 	/* A grant covers more than this question, so the processes of all agents are refused. */
 	if (r == 0 && d->in.grants)
-		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->why);
+		r = decider_check(d->approvals, &d->arena, &d->in.from, NULL, NULL, &d->error);
 	if (r == 0 && d->in.grants)
 		r = add_grant(d, db);
 	return r == 0 ? approval_tell_resolved(d->approvals->opts.events, &row) : r;
@@ -203,16 +205,16 @@ static int change(struct decide *d, struct connection *db)
 
 static int decide_on(struct decide *d, struct connection *db)
 {
-	int r = find(d, db) ?: check_kind(d, &d->why);
+	int r = find(d, db) ?: check_kind(d, &d->error);
 
 	if (r == 0 && d->row.status != APPROVAL_PENDING)
 		r = refuse_second(d);
 	if (r == 0 && d->gone &&
 	    !pending_is_bound(d->approvals, d->waiter_pid, d->waiter_started, &d->row))
-		r = refuse(&d->why, REFUSE_FORBIDDEN,
+		r = refuse(&d->error, REFUSE_FORBIDDEN,
 			   "cannot withdraw: another process is waiting for this approval");
 	if (r == 0 && d->in.check)
-		r = d->in.check(d->in.shown, &d->row, &d->why);
+		r = d->in.check(d->in.shown, &d->row, &d->error);
 	return r == 0 ? change(d, db) : r;
 }
 
@@ -252,7 +254,7 @@ static bool is_bound_anew(const struct decide *d, const struct pending *p, int r
 static void settle(struct decide *d, int result, struct pending *p, const struct approval *row)
 {
 	struct approval approval;
-	const struct why no_reason = {0};
+	const struct error no_reason = {0};
 	struct arena arena;
 	struct list waiters;
 
@@ -263,9 +265,9 @@ static void settle(struct decide *d, int result, struct pending *p, const struct
 	if (row)
 		approval = approval_of(&arena, row);
 	if (d->fn)
-		d->fn(d->arg, result, row ? &approval : NULL, &d->why);
+		d->fn(d->arg, result, row ? &approval : NULL, &d->error);
 	waiters_tell(&waiters, row ? 0 : result, row ? &approval : NULL,
-		     row ? &no_reason : &d->why);
+		     row ? &no_reason : &d->error);
 	arena_done(&arena);
 }
 
@@ -286,7 +288,7 @@ static void decide_finished(struct work *w, int result)
 		/* Somebody else has deleted it. */
 		settle(d, result, p, NULL);
 	} else if (d->fn) {
-		d->fn(d->arg, result, NULL, &d->why);
+		d->fn(d->arg, result, NULL, &d->error);
 	} else if (p && is_bound_anew(d, p, result)) {
 		pending_bound_anew(p, d->n_bound);
 	} else if (p) {
@@ -320,10 +322,10 @@ static int decide_new(struct approvals *a, const struct approval_decision *in,
 }
 
 int approval_decide(struct approvals *a, const struct approval_decision *in, approval_fn fn,
-		    void *arg, struct why *why)
+		    void *arg, struct error *error)
 {
 	struct decide *d;
-	int r = check_decision(in, why) ?: decide_new(a, in, &d);
+	int r = check_decision(in, error) ?: decide_new(a, in, &d);
 
 	if (r != 0)
 		return r;

@@ -69,13 +69,13 @@ struct look {
 	const struct approvals *approvals;
 	const struct approval *row; /* NULL: for anything that may be asked */
 	const char *owner;          /* of our marks */
-	struct why *why;
+	struct error *error;
 };
 
 static int refuse_agent(const struct look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
-	return refuse(l->why, REFUSE_FORBIDDEN,
+	return refuse(l->error, REFUSE_FORBIDDEN,
 		      "process %d (%.32s) belongs to process %d (%.32s), an agent that asks for "
 		      "approvals; "
 		      "a human must decide from another terminal (%s)",
@@ -102,7 +102,7 @@ static int check_one(const struct look *l, const struct process_seen *who,
 	int r;
 
 	if (above->pid == getpid() || (l->owner && tree_is_marked(above->pid, l->owner)))
-		return refuse(l->why, REFUSE_FORBIDDEN,
+		return refuse(l->error, REFUSE_FORBIDDEN,
 			      "process %d (%.32s) was started by koined; programs that koined "
 			      "starts cannot decide (%s)",
 			      (int)who->pid, who->name, way_out);
@@ -112,7 +112,7 @@ static int check_one(const struct look *l, const struct process_seen *who,
 
 static int refuse_unknown(const struct look *l)
 {
-	return refuse(l->why, REFUSE_FORBIDDEN, "cannot identify the deciding process (%s)",
+	return refuse(l->error, REFUSE_FORBIDDEN, "cannot identify the deciding process (%s)",
 		      way_out);
 }
 
@@ -155,13 +155,13 @@ static int record(struct arena *arena, const struct peer *peer, const struct pro
 }
 
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
-		  const struct approval *row, struct approval *ret_by, struct why *why)
+		  const struct approval *row, struct approval *ret_by, struct error *error)
 {
 	const struct look l = {
 		.approvals = a,
 		.row = row,
 		.owner = store_owner(a->opts.store),
-		.why = why,
+		.error = error,
 	};
 	struct process_seen who = {0};
 	pid_t pids[HOLDERS_MAX];
@@ -186,7 +186,7 @@ int decider_check(struct approvals *a, struct arena *arena, const struct approva
 }
 
 int approval_may_decide(struct approvals *approvals, const struct approval_client *client,
-			struct why *why)
+			struct error *error)
 {
-	return approvals ? decider_check(approvals, NULL, client, NULL, NULL, why) : 0;
+	return approvals ? decider_check(approvals, NULL, client, NULL, NULL, error) : 0;
 }

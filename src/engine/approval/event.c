@@ -32,7 +32,7 @@ static const struct member members[] = {
 	{"terminal", MEMBER(TEXT, decider_terminal), DECIDER, LEFT_OUT},
 };
 
-static const struct portrait told = PORTRAIT(struct approval, members);
+static const struct schema told = SCHEMA(struct approval, members);
 
 static void say(struct packer *p, uint32_t with, uint32_t without, const struct approval *row)
 {

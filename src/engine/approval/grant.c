@@ -8,14 +8,15 @@
 #include "engine/approval/inner.h"
 #include "store/store.h"
 
-int grant_keep(struct connection *db, struct arena *arena, const struct grant *row, struct why *why)
+int grant_keep(struct connection *db, struct arena *arena, const struct grant *row,
+	       struct error *error)
 {
 	struct grant *grants;
 	unsigned n = 0;
 	int r = store_grant_list(db, clock_utc_ms(), arena, &grants, &n);
 
 	if (r == 0 && n >= APPROVAL_GRANTS_MAX)
-		r = refuse(why, REFUSE_LIMIT, "too many grants (limit %d); revoke some",
+		r = refuse(error, REFUSE_LIMIT, "too many grants (limit %d); revoke some",
 			   APPROVAL_GRANTS_MAX);
 	return r == 0 ? store_grant_add(db, row) : r;
 }
@@ -36,7 +37,7 @@ struct grant_change {
 	struct grant row;
 	struct approval_client from;
 	bool removes;
-	struct why why;
+	struct error error;
 	approval_fn fn;
 	void *arg;
 };
@@ -47,7 +48,7 @@ static int remove_grant(struct grant_change *c, struct connection *db)
 	int r = store_grant_remove(db, c->row.id, &found);
 
 	if (r == 0 && !found)
-		r = refuse(&c->why, REFUSE_NOT_FOUND, "grant not found: %.*s",
+		r = refuse(&c->error, REFUSE_NOT_FOUND, "grant not found: %.*s",
 			   TEXT_ARGS(c->row.id));
 	return r;
 }
@@ -56,12 +57,13 @@ static int grant_run(struct work *w, int lane)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 	struct connection *db = store_writer(c->approvals->opts.store);
-	int r = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->why);
+	int r = decider_check(c->approvals, &c->arena, &c->from, NULL, NULL, &c->error);
 
 	if (r == 0)
-		r = c->removes ? remove_grant(c, db) : grant_keep(db, &c->arena, &c->row, &c->why);
+		r = c->removes ? remove_grant(c, db)
+			       : grant_keep(db, &c->arena, &c->row, &c->error);
 	if (r == -EEXIST)
-		r = refuse(&c->why, REFUSE_CONFLICT, "duplicate grant '%.*s'",
+		r = refuse(&c->error, REFUSE_CONFLICT, "duplicate grant '%.*s'",
 			   TEXT_ARGS(c->row.id));
 	return r;
 }
@@ -76,7 +78,7 @@ static void grant_finished(struct work *w, int result)
 {
 	struct grant_change *c = list_entry(w, struct grant_change, work);
 
-	c->fn(c->arg, result, NULL, &c->why);
+	c->fn(c->arg, result, NULL, &c->error);
 	change_free(c);
 }
 
@@ -99,7 +101,7 @@ static int submit(struct approvals *a, const struct grant *row, bool removes,
 	if (from)
 		c->from = *from;
 	arena_init(&c->arena, APPROVAL_ARENA_MAX);
-	r = portrait_copy(&grant_portrait, &c->arena, &c->row);
+	r = schema_copy(&grant_schema, &c->arena, &c->row);
 	if (r == 0)
 		workers_start(a->opts.workers, &c->work, true);
 	else
@@ -107,7 +109,7 @@ static int submit(struct approvals *a, const struct grant *row, bool removes,
 	return r;
 }
 
-static int check_grant(const struct grant *row, struct why *why)
+static int check_grant(const struct grant *row, struct error *error)
 {
 	const struct text_limit texts[] = {
 		{row->id, "id", APPROVAL_ID_MAX},
@@ -117,24 +119,24 @@ static int check_grant(const struct grant *row, struct why *why)
 		{row->pattern, "pattern", APPROVAL_PATTERN_MAX},
 		{row->comment, "comment", APPROVAL_COMMENT_MAX},
 	};
-	int r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), why);
+	int r = texts_check(texts, sizeof(texts) / sizeof(texts[0]), error);
 
 	if (r != 0)
 		return r;
 	if (!row->session.data && !row->agent.data && !row->tool.data && !row->pattern.data)
-		return refuse_field(why, "tool",
+		return refuse_field(error, "tool",
 				    "a grant requires a tool, an agent, a session or a pattern");
 	if (row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
-		return refuse_field(why, "expires", "expires must be in the future");
+		return refuse_field(error, "expires", "expires must be in the future");
 	return 0;
 }
 
 int grant_add(struct approvals *a, const struct grant *in, const struct approval_client *from,
-	      approval_fn fn, void *arg, struct why *why)
+	      approval_fn fn, void *arg, struct error *error)
 {
 	struct grant row = *in;
 	char id[UUID_LEN + 1];
-	int r = check_grant(in, why);
+	int r = check_grant(in, error);
 
 	if (r == 0 && row.id.len == 0) {
 		r = uuid4(id);
@@ -148,8 +150,8 @@ int grant_add(struct approvals *a, const struct grant *in, const struct approval
 }
 
 int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
-		 approval_fn fn, void *arg, struct why *why)
+		 approval_fn fn, void *arg, struct error *error)
 {
-	return text_check(id, "id", APPROVAL_ID_MAX, why)
+	return text_check(id, "id", APPROVAL_ID_MAX, error)
 		       ?: submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
 }

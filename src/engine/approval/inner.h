@@ -157,7 +157,7 @@ int approvals_follow(struct approvals *a);
 
 /* If it returns 0, everything else goes to the waiter, and nothing before that. */
 int approval_ask(struct approvals *a, const struct approval_new *in, struct approval_waiter *waiter,
-		 struct why *why);
+		 struct error *error);
 /* The waiter has left; with `abandoned`, since its connection is closed. */
 void approval_ask_forget(struct approval_ask *ask, bool abandoned);
 
@@ -171,10 +171,10 @@ void approval_ended_clear(struct approvals *a);
 
 /* Frees it, then calls its callback. */
 void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
-		 const struct why *why);
+		 const struct error *error);
 /* All waiters in the list; others may leave it meanwhile. */
 void waiters_tell(struct list *waiters, int result, const struct approval *approval,
-		  const struct why *why);
+		  const struct error *error);
 void waiters_free(struct list *waiters);
 
 /* ---- decide.c ---- */
@@ -194,7 +194,7 @@ void asker_see(const struct approval_client *from, struct approval *row);
 /* Whether the client may decide what row asks or, without a row, make grants. What is known of
  * the client is added to ret_by, which may be NULL. */
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
-		  const struct approval *row, struct approval *ret_by, struct why *why);
+		  const struct approval *row, struct approval *ret_by, struct error *error);
 
 /* ---- policy.c ---- */
 
@@ -210,7 +210,7 @@ void policy_rules_unref(struct approval_rules *rules); /* accepts NULL */
 
 /* Runs on the writer's thread. Refuses it if there are too many. */
 int grant_keep(struct connection *db, struct arena *arena, const struct grant *row,
-	       struct why *why);
+	       struct error *error);
 
 /* ---- event.c: on the writer's thread ---- */
 

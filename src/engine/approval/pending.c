@@ -276,16 +276,16 @@ void pending_resolved(struct approvals *a, struct pending *p, const struct appro
 	struct approval approval;
 	struct arena arena;
 	struct list waiters;
-	struct why why = {0};
+	struct error error = {0};
 
 	list_init(&waiters);
 	if (!row)
-		refuse(&why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(p->row.id));
+		refuse(&error, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(p->row.id));
 	pending_take(a, p, &waiters);
 	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
 	if (row)
 		approval = approval_of(&arena, row);
-	waiters_tell(&waiters, row ? 0 : REFUSE_NOT_FOUND, row ? &approval : NULL, &why);
+	waiters_tell(&waiters, row ? 0 : REFUSE_NOT_FOUND, row ? &approval : NULL, &error);
 	arena_done(&arena);
 }
 

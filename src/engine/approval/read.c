@@ -110,21 +110,21 @@ static int find_candidates(struct connection *db, struct arena *a, struct text i
 	return r;
 }
 
-static int refuse_several(struct text id, const struct candidates *c, struct why *why)
+static int refuse_several(struct text id, const struct candidates *c, struct error *error)
 {
 	enum { TYPED = 36, SHOWN = 60 }; /* for ids that may be longer than a message */
 	struct text typed = text_cut(id, TYPED);
 	struct text first = text_cut(c->ids[0], SHOWN);
 	struct text second = text_cut(c->ids[1], SHOWN);
 
-	return refuse_field(why, "id", "ambiguous approval id %.*s: matches %.*s and %.*s",
+	return refuse_field(error, "id", "ambiguous approval id %.*s: matches %.*s and %.*s",
 			    TEXT_ARGS(typed), TEXT_ARGS(first), TEXT_ARGS(second));
 }
 
 /* Pending approvals are preferred to decided ones. But a whole id that is also a prefix of
  * another may mean either. */
 static int find_short(struct connection *db, struct arena *a, struct text id, struct text *ret_id,
-		      struct why *why)
+		      struct error *error)
 {
 	struct candidates all, waiting = {0};
 	int r = find_candidates(db, a, id, false, &all);
@@ -136,26 +136,26 @@ static int find_short(struct connection *db, struct arena *a, struct text id, st
 	if (waiting.n > 0)
 		all = waiting;
 	if (all.n > 1)
-		return refuse_several(id, &all, why);
+		return refuse_several(id, &all, error);
 	if (all.n == 1)
 		*ret_id = all.ids[0];
 	return 0;
 }
 
 int approval_get(struct approvals *approvals, int lane, struct arena *a, struct text id,
-		 bool short_id, struct approval *ret_approval, struct why *why)
+		 bool short_id, struct approval *ret_approval, struct error *error)
 {
 	struct connection *db = store_lane(approvals->opts.store, lane);
 	struct text whole = id;
 	bool found = false;
-	int r = text_check(id, "id", APPROVAL_ID_MAX, why);
+	int r = text_check(id, "id", APPROVAL_ID_MAX, error);
 
 	if (r == 0 && short_id && id.len > 0)
-		r = find_short(db, a, id, &whole, why);
+		r = find_short(db, a, id, &whole, error);
 	if (r == 0)
 		r = store_approval_find(db, whole, a, ret_approval, &found);
 	if (r == 0 && !found)
-		r = refuse(why, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
+		r = refuse(error, REFUSE_NOT_FOUND, "approval not found: %.*s", TEXT_ARGS(id));
 	return r == 0 ? unpack(a, ret_approval) : r;
 }
 

@@ -8,23 +8,24 @@
 #include "engine/approval/inner.h"
 
 void waiter_tell(struct approval_waiter *w, int result, const struct approval *approval,
-		 const struct why *why)
+		 const struct error *error)
 {
 	approval_fn fn = w->fn;
 	void *arg = w->arg;
 
 	list_remove(&w->link);
 	free(w);
-	fn(arg, result, approval, why);
+	fn(arg, result, approval, error);
 }
 
 void waiters_tell(struct list *waiters, int result, const struct approval *approval,
-		  const struct why *why)
+		  const struct error *error)
 {
 	struct list *first;
 
 	while ((first = list_first(waiters)))
-		waiter_tell(list_entry(first, struct approval_waiter, link), result, approval, why);
+		waiter_tell(list_entry(first, struct approval_waiter, link), result, approval,
+			    error);
 }
 
 void waiters_free(struct list *waiters)
@@ -35,7 +36,7 @@ void waiters_free(struct list *waiters)
 
 static int ask(struct approvals *a, const struct approval_new *in,
 	       const struct approval_waiter *how, struct approval_waiter **ret_waiter,
-	       struct why *why)
+	       struct error *error)
 {
 	struct approval_waiter *w = malloc(sizeof(*w));
 	int r;
@@ -44,7 +45,7 @@ static int ask(struct approvals *a, const struct approval_new *in,
 		return -ENOMEM;
 	*w = *how;
 	list_init(&w->link);
-	r = approval_ask(a, in, w, why);
+	r = approval_ask(a, in, w, error);
 	if (r == 0)
 		*ret_waiter = w;
 	else
@@ -53,20 +54,21 @@ static int ask(struct approvals *a, const struct approval_new *in,
 }
 
 int approval_wait(struct approvals *a, const struct approval_new *in, approval_fn on_kept,
-		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter, struct why *why)
+		  approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
+		  struct error *error)
 {
 	const struct approval_waiter how = {.on_kept = on_kept, .fn = fn, .arg = arg};
 
-	return ask(a, in, &how, ret_waiter, why);
+	return ask(a, in, &how, ret_waiter, error);
 }
 
 int approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
-		     struct why *why)
+		     struct error *error)
 {
 	const struct approval_waiter how = {.fn = fn, .arg = arg, .until_stored = true};
 	struct approval_waiter *never_leaves;
 
-	return ask(a, in, &how, &never_leaves, why);
+	return ask(a, in, &how, &never_leaves, error);
 }
 
 static void leave(struct approval_waiter *w, bool abandoned)
@@ -95,7 +97,7 @@ void approval_abandon(struct approval_waiter *w)
 
 /* One that is decided, or gone, need not be withdrawn. */
 static void on_withdrawn(void *arg, int result, const struct approval *approval,
-			 const struct why *why)
+			 const struct error *error)
 {
 }
 
@@ -109,7 +111,7 @@ void approval_withdraw(struct approvals *a, struct text id, struct text by, cons
 	(void)approval_decide(a, &d, on_withdrawn, NULL, NULL);
 }
 
-int approval_verdict(const struct approval *row, struct why *why)
+int approval_verdict(const struct approval *row, struct error *error)
 {
 	struct text words = text_cut(row->comment, 120);
 	const char *colon = words.len > 0 ? ": " : "";
@@ -117,9 +119,9 @@ int approval_verdict(const struct approval *row, struct why *why)
 	if (row->status == APPROVAL_APPROVED)
 		return 0;
 	if (row->status == APPROVAL_EXPIRED)
-		return refuse(why, REFUSE_TIMEOUT, "no decision before the deadline");
+		return refuse(error, REFUSE_TIMEOUT, "no decision before the deadline");
 	if (row->status == APPROVAL_SUPERSEDED)
-		return refuse(why, REFUSE_CANCELLED, "the request was withdrawn%s%.*s", colon,
+		return refuse(error, REFUSE_CANCELLED, "the request was withdrawn%s%.*s", colon,
 			      TEXT_ARGS(words));
-	return refuse(why, REFUSE_FORBIDDEN, "denied%s%.*s", colon, TEXT_ARGS(words));
+	return refuse(error, REFUSE_FORBIDDEN, "denied%s%.*s", colon, TEXT_ARGS(words));
 }

@@ -3,7 +3,7 @@
 #include <signal.h>
 
 #include "agent/agent.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/chat/chat.h"
 #include "io/process/supervisor.h"
 
@@ -55,7 +55,7 @@ void attempt_done(struct attempt *a)
 
 void attempt_fail(struct attempt *a, const char *text)
 {
-	refuse(&a->why, REFUSE_UNAVAILABLE, "%s", text);
+	refuse(&a->error, REFUSE_UNAVAILABLE, "%s", text);
 	a->failed = true;
 	a->ended = true;
 }
@@ -90,7 +90,7 @@ enum outcome attempt_outcome(const struct attempt *a)
 
 /* ---- as a program ---- */
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct attempt *a = arg;
 
@@ -98,7 +98,7 @@ static void on_started(void *arg, int result, const struct why *why)
 		supervised_free(a->program);
 		a->program = NULL;
 	}
-	a->ops->on_started(a->arg, result, why);
+	a->ops->on_started(a->arg, result, error);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
@@ -133,14 +133,15 @@ static void on_exit(void *arg, int status, int signal)
 	a->ops->on_end(a->arg);
 }
 
-int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts, struct why *why)
+int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts,
+		struct error *error)
 {
 	opts->on_started = a->ops->on_started ? on_started : NULL;
 	opts->on_output = on_output;
 	opts->sweeps = sweeps;
 	opts->on_exit = on_exit;
 	opts->arg = a;
-	return supervised_start(loop, opts, &a->program, why);
+	return supervised_start(loop, opts, &a->program, error);
 }
 
 /* ---- as a turn ---- */
@@ -158,8 +159,8 @@ static void on_done(void *arg, const struct chat_answer *answer)
 
 	a->turn = NULL;
 	if (answer->result != 0)
-		attempt_fail(a,
-			     answer->result > 0 ? answer->why->text : fault_words(answer->result));
+		attempt_fail(a, answer->result > 0 ? answer->error->text
+						   : fault_words(answer->result));
 	a->dropped = answer->outcome == AGENT_CANCELLED;
 	a->ended = true;
 	if (a->ops->on_answer)
@@ -167,10 +168,11 @@ static void on_done(void *arg, const struct chat_answer *answer)
 	a->ops->on_end(a->arg);
 }
 
-int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask, struct why *why)
+int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask,
+		struct error *error)
 {
 	const struct chat_sink sink = {
 		.on_text = a->ops->on_text ? on_text : NULL, .on_done = on_done, .arg = a};
 
-	return chat_send(chat, ask, &sink, &a->turn, why);
+	return chat_send(chat, ask, &sink, &a->turn, error);
 }

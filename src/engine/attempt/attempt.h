@@ -10,7 +10,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct chat;
 struct chat_answer;
@@ -35,7 +35,7 @@ enum outcome {
 struct attempt_ops {
 	/* The program runs; or it does not, with what attempt_run would have returned. Comes before
 	 * all others, after attempt_run has returned 0. NULL: attempt_run waits for that. */
-	void (*on_started)(void *arg, int result, const struct why *why);
+	void (*on_started)(void *arg, int result, const struct error *error);
 	/* What the program prints. */
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t n);
 	/* What the turn says, in chat's form. May be NULL. */
@@ -59,7 +59,7 @@ struct attempt {
 	bool dropped; /* the turn was cancelled */
 	int status;   /* the program's exit code, or -1 if a signal ended it */
 	int signal;
-	struct why why; /* why it failed */
+	struct error error; /* why it failed */
 	size_t err_max;
 	struct buf err; /* the end of its stderr; see attempt_said */
 };
@@ -70,10 +70,11 @@ void attempt_done(struct attempt *a); /* stops what is running, without telling 
 
 /* Starts a program. This fills in the callbacks and their argument. What opts points at is copied. */
 int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *opts,
-		struct why *why);
+		struct error *error);
 
 /* Starts a turn. */
-int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask, struct why *why);
+int attempt_ask(struct attempt *a, struct chat *chat, const struct chat_ask *ask,
+		struct error *error);
 
 /* It never started, or cannot continue. */
 void attempt_fail(struct attempt *a, const char *text);

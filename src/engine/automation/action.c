@@ -43,19 +43,19 @@ static int to_json(struct firing *f, const struct value *v, struct text *ret_jso
 /* ---- a task ---- */
 
 static void on_submitted(void *arg, int result, const struct task_submitted *task,
-			 const struct why *why)
+			 const struct error *error)
 {
 	struct firing *f = arg;
 
 	if (result != 0) {
-		firing_fail(f, result, why);
+		firing_fail(f, result, error);
 		return;
 	}
 	(void)arena_copy_text(&f->arena, task->id, &f->task);
 	firing_done(f, OUTCOME_SUBMITTED, NULL);
 }
 
-static int submit_task(struct firing *f, struct why *why)
+static int submit_task(struct firing *f, struct error *error)
 {
 	const struct automation_opts *opts = &f->rule->automation->opts;
 	const struct rule *d = &f->rule->def;
@@ -80,7 +80,7 @@ static int submit_task(struct firing *f, struct why *why)
 	if (!opts->tasks)
 		return -ENOSYS;
 	in.task.metadata.value = metadata.root;
-	r = task_submit(opts->tasks, &in, on_submitted, f, why);
+	r = task_submit(opts->tasks, &in, on_submitted, f, error);
 	if (r == REFUSE_STOPPING)
 		firing_give_back(f);
 	return r == REFUSE_STOPPING ? 0 : r;
@@ -132,7 +132,7 @@ static void on_too_long(void *arg)
 }
 
 static int start_program(struct firing *f, const char *const *argv, const char *const *more_env,
-			 unsigned limit_ms, struct why *why)
+			 unsigned limit_ms, struct error *error)
 {
 	const struct automation_opts *automation = &f->rule->automation->opts;
 	struct text project = f->rule->def.project;
@@ -150,7 +150,7 @@ static int start_program(struct firing *f, const char *const *argv, const char *
 
 	if (r != 0)
 		return r;
-	r = child_start(automation->loop, &opts, &f->child, why);
+	r = child_start(automation->loop, &opts, &f->child, error);
 	if (r == 0) {
 		f->started_ms = clock_steady_ms();
 		timer_start(f->timer, limit_ms);
@@ -190,7 +190,7 @@ static struct text event_json(struct firing *f, struct text source)
 	return r == 0 ? json : TEXT("");
 }
 
-static int run_command(struct firing *f, struct why *why)
+static int run_command(struct firing *f, struct error *error)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", f->rule->def.command.data, NULL};
 	struct text source = value_text(value_find(f->event, "source"));
@@ -204,12 +204,12 @@ static int run_command(struct firing *f, struct why *why)
 
 	if (!env[0] || !env[1] || !env[2] || !env[3])
 		return -ENOMEM;
-	return start_program(f, argv, env, COMMAND_MS, why);
+	return start_program(f, argv, env, COMMAND_MS, error);
 }
 
 /* ---- the desktop ---- */
 
-static int notify(struct firing *f, struct why *why)
+static int notify(struct firing *f, struct error *error)
 {
 	char title[RULE_ID_MAX + 16], file[PATH_MAX];
 	const char *argv[] = {"notify-send", "--app-name=koine", "--", title, NULL, NULL};
@@ -226,7 +226,7 @@ static int notify(struct firing *f, struct why *why)
 	}
 	snprintf(title, sizeof(title), "koine: %.*s", TEXT_ARGS(f->rule->def.id));
 	argv[4] = f->message.data;
-	return start_program(f, argv, NULL, NOTIFY_MS, why);
+	return start_program(f, argv, NULL, NOTIFY_MS, error);
 }
 
 /* ---- a webhook ---- */
@@ -292,7 +292,7 @@ static void on_again(void *firing)
 		firing_fail(f, r, NULL);
 }
 
-static int call_webhook(struct firing *f, struct why *why)
+static int call_webhook(struct firing *f, struct error *error)
 {
 	int r = to_json(f, f->event, &f->body);
 
@@ -307,7 +307,7 @@ static const struct {
 	const char *name; /* of its operand */
 	bool filled;      /* a template */
 	/* 0: it is done, or firing_done follows; else it could not start. */
-	int (*start)(struct firing *f, struct why *why);
+	int (*start)(struct firing *f, struct error *error);
 } actions[] = {
 	[ACTION_TASK] = {"prompt", true, submit_task},
 	[ACTION_COMMAND] = {"command", false, run_command},
@@ -328,9 +328,9 @@ int action_text(struct firing *f, const char **ret_name, struct text *ret_text)
 
 void action_start(struct firing *f)
 {
-	struct why why = {.text = ""};
-	int r = actions[f->rule->def.action].start(f, &why);
+	struct error error = {.text = ""};
+	int r = actions[f->rule->def.action].start(f, &error);
 
 	if (r != 0)
-		firing_fail(f, r, &why);
+		firing_fail(f, r, &error);
 }

@@ -138,7 +138,8 @@ static void decided(struct firing *f, const struct approval *row)
 	firing_done(f, answers[row->status].outcome, text);
 }
 
-static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+static void on_kept(void *arg, int result, const struct approval *approval,
+		    const struct error *error)
 {
 	struct firing *f = arg;
 
@@ -146,7 +147,7 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 }
 
 static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
+		       const struct error *error)
 {
 	struct firing *f = arg;
 
@@ -157,14 +158,14 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 	if (result == REFUSE_STOPPING && !f->asked)
 		firing_give_back(f);
 	else if (result != 0)
-		firing_fail(f, result, why);
+		firing_fail(f, result, error);
 	else
 		decided(f, approval);
 }
 
 /* ---- the question ---- */
 
-static int ask(struct firing *f, struct why *why)
+static int ask(struct firing *f, struct error *error)
 {
 	const struct rule *d = &f->rule->def;
 	char tool[sizeof(asker) + 1 + RULE_ID_MAX];
@@ -181,13 +182,13 @@ static int ask(struct firing *f, struct why *why)
 	in.tool = text_of(tool);
 	start_waiting(f);
 	return approval_wait(f->rule->automation->opts.approvals, &in, on_kept, on_decided, f,
-			     &f->waiter, why);
+			     &f->waiter, error);
 }
 
 void firing_ask(struct firing *f)
 {
 	const struct automation *a = f->rule->automation;
-	struct why why;
+	struct error error;
 	int r;
 
 	if (!a->opts.approvals) {
@@ -199,14 +200,14 @@ void firing_ask(struct firing *f)
 		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many rules are waiting for approval");
 		return;
 	}
-	r = ask(f, &why);
+	r = ask(f, &error);
 	if (r == 0)
 		return;
 	firing_stop_waiting(f);
 	if (r == REFUSE_STOPPING)
 		firing_give_back(f);
 	else
-		firing_fail(f, r, &why);
+		firing_fail(f, r, &error);
 }
 
 bool rule_asked_for(const struct live_rule *r, struct text tool)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/automation/inner.h"
 #include "store/rule.h"
 #include "store/store.h"

@@ -53,33 +53,33 @@ static void drop_all(struct list *rules)
 	}
 }
 
-static void complain(const struct rule *in, const struct why *why,
+static void complain(const struct rule *in, const struct error *error,
 		     void (*fn)(void *arg, const char *sentence), void *arg)
 {
-	char sentence[2 * WHY_TEXT_MAX];
+	char sentence[2 * ERROR_TEXT_MAX];
 
 	snprintf(sentence, sizeof(sentence), "%.*s%srule '%.*s': %s",
-		 TEXT_ARGS(text_cut(in->where, WHY_TEXT_MAX - 100)), in->where.len > 0 ? ": " : "",
-		 TEXT_ARGS(text_cut(in->id, 60)), why->text);
+		 TEXT_ARGS(text_cut(in->where, ERROR_TEXT_MAX - 100)),
+		 in->where.len > 0 ? ": " : "", TEXT_ARGS(text_cut(in->id, 60)), error->text);
 	log_warn("rule skipped", "reason=\"%s\"", sentence);
 	if (fn)
 		fn(arg, sentence);
 }
 
 static int add_rule(struct automation *a, struct text origin, const struct rule *in,
-		    struct list *old, struct why *why)
+		    struct list *old, struct error *error)
 {
 	struct live_rule *r = NULL;
 	int e;
 
 	if (a->n_rules == RULES_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many rules (limit %d)", RULES_MAX);
-	e = rule_new(a, origin, in, &r, why);
+		return refuse(error, REFUSE_LIMIT, "too many rules (limit %d)", RULES_MAX);
+	e = rule_new(a, origin, in, &r, error);
 	if (e != 0)
 		return e;
 	if (find_key(&a->rules, r->key)) {
 		rule_unref(r);
-		return refuse(why, REFUSE_CONFLICT, "duplicate rule name '%.*s'",
+		return refuse(error, REFUSE_CONFLICT, "duplicate rule name '%.*s'",
 			      TEXT_ARGS(text_cut(in->id, 100)));
 	}
 	carry_over(r, find_key(old, r->key));
@@ -112,11 +112,11 @@ int automation_set_rules(struct automation *a, struct text project, const struct
 	list_init(&old);
 	take_old(a, project, &old);
 	for (unsigned i = 0; r >= 0 && i < n; i++) {
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		r = add_rule(a, project, &rules[i], &old, &why);
+		r = add_rule(a, project, &rules[i], &old, &error);
 		if (r > 0)
-			complain(&rules[i], &why, fn, arg);
+			complain(&rules[i], &error, fn, arg);
 	}
 	drop_all(&old);
 	list_for_each (at, following, &a->rules) {
@@ -130,10 +130,10 @@ int automation_set_rules(struct automation *a, struct text project, const struct
 	return r < 0 ? r : arm_new_rules(a, project);
 }
 
-int automation_check_rule(const struct rule *in, struct why *why)
+int automation_check_rule(const struct rule *in, struct error *error)
 {
 	struct live_rule *r = NULL;
-	int e = rule_new(NULL, TEXT(""), in, &r, why);
+	int e = rule_new(NULL, TEXT(""), in, &r, error);
 
 	if (e == 0)
 		rule_unref(r);
@@ -189,7 +189,7 @@ void automation_recent(struct automation *a, struct text project,
 /* ---- by hand ---- */
 
 int rule_find(struct automation *a, struct text project, struct text id,
-	      struct live_rule **ret_rule, struct why *why)
+	      struct live_rule **ret_rule, struct error *error)
 {
 	struct live_rule *found = NULL;
 
@@ -199,37 +199,37 @@ int rule_find(struct automation *a, struct text project, struct text id,
 		if (!text_equal(r->def.id, id) || !is_of(r->def.project, project))
 			continue;
 		if (found)
-			return refuse_field(why, "project",
+			return refuse_field(error, "project",
 					    "several projects have a rule '%.*s'; pass 'project' "
 					    "to select its project",
 					    TEXT_ARGS(text_cut(id, 60)));
 		found = r;
 	}
 	if (!found)
-		return refuse(why, REFUSE_NOT_FOUND, "Rule not found: %.*s",
+		return refuse(error, REFUSE_NOT_FOUND, "Rule not found: %.*s",
 			      TEXT_ARGS(text_cut(id, 100)));
 	*ret_rule = found;
 	return 0;
 }
 
-int check_running(const struct automation *a, struct why *why)
+int check_running(const struct automation *a, struct error *error)
 {
 	if (!a)
-		return refuse(why, REFUSE_UNAVAILABLE, "this server does not support automation");
+		return refuse(error, REFUSE_UNAVAILABLE, "this server does not support automation");
 	if (a->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	return 0;
 }
 
 int automation_run(struct automation *a, struct text project, struct text rule,
-		   automation_done_fn fn, void *arg, struct why *why)
+		   automation_done_fn fn, void *arg, struct error *error)
 {
 	struct live_rule *r = NULL;
-	int e = check_running(a, why) ?: rule_find(a, project, rule, &r, why);
+	int e = check_running(a, error) ?: rule_find(a, project, rule, &r, error);
 
 	if (e == 0 && !r->armed)
-		e = refuse(why, REFUSE_UNAVAILABLE, "the rule is not ready yet");
-	return e ?: rule_run(r, fn, arg, why);
+		e = refuse(error, REFUSE_UNAVAILABLE, "the rule is not ready yet");
+	return e ?: rule_run(r, fn, arg, error);
 }
 
 /* ---- start and stop ---- */

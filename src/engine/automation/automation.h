@@ -17,7 +17,7 @@
 #include "model/rule.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -59,7 +59,7 @@ int automation_set_rules(struct automation *a, struct text project, const struct
 			 unsigned n, void (*complain)(void *arg, const char *sentence), void *arg);
 
 /* Refuses, with the reason, a rule that automation_set_rules would leave out. */
-int automation_check_rule(const struct rule *rule, struct why *why);
+int automation_check_rule(const struct rule *rule, struct error *error);
 
 /* Reports something that is not in the log: from a project's watched files, or its schedule. */
 void automation_event(struct automation *a, struct text project, struct text source,
@@ -93,7 +93,7 @@ int automation_log_read(struct automation *a, int lane, struct arena *arena, str
 void automation_recent(struct automation *a, struct text project,
 		       const struct rule_execution **ret_log, unsigned *ret_n);
 
-typedef void (*automation_done_fn)(void *arg, int result, const struct why *why);
+typedef void (*automation_done_fn)(void *arg, int result, const struct error *error);
 
 /* Both call fn once, after they have returned 0; what they refuse at once is returned instead. */
 
@@ -101,11 +101,11 @@ typedef void (*automation_done_fn)(void *arg, int result, const struct why *why)
  * project's rules act if both are on). This survives restarts. REFUSE_NOT_FOUND. A rule's
  * project {NULL, 0}: whichever has the rule; REFUSE_PARAMS if two have. */
 int automation_enable(struct automation *a, struct text project, struct text rule, bool on,
-		      automation_done_fn fn, void *arg, struct why *why);
+		      automation_done_fn fn, void *arg, struct error *error);
 
 /* Acts now, whatever trigger, conditions and cooldown say; if it needs approval, once that is
  * given. Calls fn when it is done. REFUSE_FORBIDDEN: it was denied, or there is nobody to ask;
  * REFUSE_TIMEOUT: nobody decided in time; REFUSE_CANCELLED: the question was withdrawn;
  * REFUSE_LIMIT: too many are waiting; REFUSE_UNAVAILABLE: it failed. */
 int automation_run(struct automation *a, struct text project, struct text rule,
-		   automation_done_fn fn, void *arg, struct why *why);
+		   automation_done_fn fn, void *arg, struct error *error);

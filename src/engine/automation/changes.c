@@ -173,7 +173,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 		(void)changes_note(c, change, path);
 }
 
-int changes_watch(struct changes *c, const char *path, void *folder, struct why *why)
+int changes_watch(struct changes *c, const char *path, void *folder, struct error *error)
 {
 	struct folder *f = calloc(1, sizeof(*f));
 	const struct watch_opts opts = {.on_change = on_change, .skip = on_skip, .arg = f};
@@ -184,7 +184,7 @@ int changes_watch(struct changes *c, const char *path, void *folder, struct why 
 	f->owner = c;
 	f->path_len = strlen(path);
 	f->arg = folder;
-	r = watch_open(c->opts.loop, path, &opts, &f->watch, why);
+	r = watch_open(c->opts.loop, path, &opts, &f->watch, error);
 	if (r != 0) {
 		free(f);
 		return r;

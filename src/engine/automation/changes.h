@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/watch.h"
 
@@ -47,7 +47,7 @@ bool changes_has(const struct changes *c, const char *path);
 unsigned changes_count(const struct changes *c);
 
 /* Adds the changes below a folder. Refuses a path that is not a folder. */
-int changes_watch(struct changes *c, const char *path, void *folder, struct why *why);
+int changes_watch(struct changes *c, const char *path, void *folder, struct error *error);
 
 /* The change for a watch event: WATCH_OVERFLOW is none. */
 enum change change_of(enum watch_event event);

@@ -74,9 +74,10 @@ static struct text take_until(struct text *t, char sign, bool *ret_found)
 	return part;
 }
 
-static int refuse_part(struct why *why, const struct field *f, struct text part, const char *text)
+static int refuse_part(struct error *error, const struct field *f, struct text part,
+		       const char *text)
 {
-	return refuse_field(why, "cron", "cron: %s '%.*s': %s", f->name,
+	return refuse_field(error, "cron", "cron: %s '%.*s': %s", f->name,
 			    part.len < 60 ? (int)part.len : 60, part.data ? part.data : "", text);
 }
 
@@ -91,7 +92,7 @@ static bool parse_digits(struct text t, int *ret)
 }
 
 /* A number or a name. */
-static int parse_value(const struct field *f, struct text t, int *ret, struct why *why)
+static int parse_value(const struct field *f, struct text t, int *ret, struct error *error)
 {
 	for (int i = 0; f->names && f->names[i]; i++) {
 		if (t.len == 3 && strncasecmp(f->names[i], t.data, 3) == 0) {
@@ -100,18 +101,20 @@ static int parse_value(const struct field *f, struct text t, int *ret, struct wh
 		}
 	}
 	if (!parse_digits(t, ret))
-		return refuse_part(why, f, t, f->names ? "not a number or a name" : "not a number");
+		return refuse_part(error, f, t,
+				   f->names ? "not a number or a name" : "not a number");
 	if (*ret < f->min || *ret > f->max) {
 		char text[48];
 
 		snprintf(text, sizeof(text), "expected %d to %d", f->min, f->max);
-		return refuse_part(why, f, t, text);
+		return refuse_part(error, f, t, text);
 	}
 	return 0;
 }
 
 /* "*", "a" or "a-b" */
-static int parse_range(const struct field *f, struct text t, int *low, int *high, struct why *why)
+static int parse_range(const struct field *f, struct text t, int *low, int *high,
+		       struct error *error)
 {
 	struct text rest = t;
 	struct text first;
@@ -124,46 +127,46 @@ static int parse_range(const struct field *f, struct text t, int *low, int *high
 		return 0;
 	}
 	first = take_until(&rest, '-', &range);
-	r = parse_value(f, first, low, why);
+	r = parse_value(f, first, low, error);
 	*high = *low;
 	if (r == 0 && range)
-		r = parse_value(f, rest, high, why);
+		r = parse_value(f, rest, high, error);
 	/* "sat-sun" */
 	if (r == 0 && f->names == day_names && *high == 0 && *low > 0)
 		*high = 7;
 	if (r == 0 && *high < *low)
-		r = refuse_part(why, f, t, "range ends before it starts");
+		r = refuse_part(error, f, t, "range ends before it starts");
 	return r;
 }
 
 /* One element of a list: a range, perhaps with a step. */
-static int parse_part(const struct field *f, struct text t, uint64_t *set, struct why *why)
+static int parse_part(const struct field *f, struct text t, uint64_t *set, struct error *error)
 {
 	struct text rest = t;
 	bool stepped;
 	struct text range = take_until(&rest, '/', &stepped);
 	int low = 0, high = 0, step = 1;
-	int r = parse_range(f, range, &low, &high, why);
+	int r = parse_range(f, range, &low, &high, error);
 
 	if (r != 0)
 		return r;
 	if (stepped && (!parse_digits(rest, &step) || step == 0))
-		return refuse_part(why, f, t, "expected a step of at least 1");
+		return refuse_part(error, f, t, "expected a step of at least 1");
 	if (stepped && !text_is(range, "*") && !memchr(range.data, '-', range.len))
-		return refuse_part(why, f, t, "step requires a range: '*/n' or 'a-b/n'");
+		return refuse_part(error, f, t, "step requires a range: '*/n' or 'a-b/n'");
 	for (int i = low; i <= high; i += step)
 		*set |= UINT64_C(1) << (f->names == day_names ? i % 7 : i);
 	return 0;
 }
 
-static int parse_field(const struct field *f, struct text t, uint64_t *set, struct why *why)
+static int parse_field(const struct field *f, struct text t, uint64_t *set, struct error *error)
 {
 	bool more = true;
 
 	while (more) {
 		struct text part = take_until(&t, ',', &more);
-		int r = part.len == 0 ? refuse_part(why, f, part, "empty value")
-				      : parse_part(f, part, set, why);
+		int r = part.len == 0 ? refuse_part(error, f, part, "empty value")
+				      : parse_part(f, part, set, error);
 
 		if (r != 0)
 			return r;
@@ -171,7 +174,7 @@ static int parse_field(const struct field *f, struct text t, uint64_t *set, stru
 	return 0;
 }
 
-static int expand(struct text *expression, struct why *why)
+static int expand(struct text *expression, struct error *error)
 {
 	struct text rest = *expression;
 	struct text word = take_word(&rest);
@@ -187,7 +190,7 @@ static int expand(struct text *expression, struct why *why)
 		}
 	}
 	return refuse_field(
-		why, "cron",
+		error, "cron",
 		"cron: unknown '%.*s': use @hourly, @daily, @weekly, @monthly or @yearly",
 		word.len < 40 ? (int)word.len : 40, word.data);
 }
@@ -201,18 +204,18 @@ static unsigned count_words(struct text t)
 	return n;
 }
 
-int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
+int cron_parse(struct text expression, struct cron *ret_cron, struct error *error)
 {
 	struct cron c = {0};
 	int r = 0;
 
 	if (expression.len > EXPRESSION_MAX ||
 	    (expression.len > 0 && memchr(expression.data, '\0', expression.len)))
-		return refuse_field(why, "cron",
+		return refuse_field(error, "cron",
 				    "cron: the expression is too long or contains a NUL byte");
-	r = expand(&expression, why);
+	r = expand(&expression, error);
 	if (r == 0 && count_words(expression) != N_FIELDS)
-		r = refuse_field(why, "cron",
+		r = refuse_field(error, "cron",
 				 "cron: %u fields; expected 5: minute, hour, day of month, month, "
 				 "day of week",
 				 count_words(expression));
@@ -222,7 +225,7 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct why *why)
 		/* Quartz uses it if the other field chooses the days. */
 		if ((i == 2 || i == 4) && text_is(word, "?"))
 			word = TEXT("*");
-		r = parse_field(&fields[i], word, (uint64_t *)((char *)&c + fields[i].set), why);
+		r = parse_field(&fields[i], word, (uint64_t *)((char *)&c + fields[i].set), error);
 		c.any_hour |= i == 1 && word.data[0] == '*';
 		c.any_day |= i == 2 && word.data[0] == '*';
 		c.any_weekday |= i == 4 && word.data[0] == '*';

@@ -279,12 +279,12 @@ void rule_due(struct live_rule *r, int64_t occurrence_ms)
 	fire(f);
 }
 
-int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct why *why)
+int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct error *error)
 {
 	struct firing *f = firing_new(r, FIRINGS_DUE_MAX);
 
 	if (!f)
-		return refuse(why, REFUSE_LIMIT, "too many rules are running (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many rules are running (limit %d)",
 			      FIRINGS_DUE_MAX);
 	f->fn = fn;
 	f->arg = arg;

@@ -119,16 +119,16 @@ struct automation {
 
 int64_t automation_now(const struct automation *a);
 /* Refuses a rule that does not exist (NULL), or no longer exists. */
-int check_running(const struct automation *a, struct why *why);
+int check_running(const struct automation *a, struct error *error);
 /* project {NULL, 0}: any; refused if two have a rule with that id. */
 int rule_find(struct automation *a, struct text project, struct text id,
-	      struct live_rule **ret_rule, struct why *why);
+	      struct live_rule **ret_rule, struct error *error);
 
 /* ---- rule.c ---- */
 
 /* Makes a checked copy; refuses with the reason. The caller owns one reference. */
 int rule_new(struct automation *a, struct text origin, const struct rule *in,
-	     struct live_rule **ret_rule, struct why *why);
+	     struct live_rule **ret_rule, struct error *error);
 struct live_rule *rule_ref(struct live_rule *r);
 void rule_unref(struct live_rule *r); /* accepts NULL */
 
@@ -251,7 +251,7 @@ void rule_consider(struct live_rule *r, const struct happening *h);
 /* An occurrence of its schedule. */
 void rule_due(struct live_rule *r, int64_t occurrence_ms);
 /* By hand. */
-int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct why *why);
+int rule_run(struct live_rule *r, automation_done_fn fn, void *arg, struct error *error);
 
 /* Whether it fired too shortly before. */
 bool rule_cools(const struct live_rule *r, int64_t fired_ms, int64_t now);
@@ -265,7 +265,7 @@ void firing_free(struct firing *f);
 /* The action has ended: it is logged, reported as an event, and freed. error may be NULL. */
 void firing_done(struct firing *f, enum outcome outcome, const char *error);
 /* The same for an error, or a refusal with its reason. */
-void firing_fail(struct firing *f, int result, const struct why *why);
+void firing_fail(struct firing *f, int result, const struct error *error);
 void execution_done(struct execution *e);
 
 /* Whether the rule has submitted the task with that id. */

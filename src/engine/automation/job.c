@@ -43,7 +43,7 @@ struct job_change {
 	char id[JOB_ID_LEN];
 	int64_t was_ms; /* when it was changed before; 0: it is new */
 	struct buf packed;
-	struct why why;
+	struct error error;
 	job_fn fn;
 	void *arg;
 };
@@ -96,7 +96,7 @@ static struct text member(const struct value *v, const char *key)
 
 /* ---- as a rule ---- */
 
-static int read_schedule(const struct value *v, struct rule *rule, struct why *why)
+static int read_schedule(const struct value *v, struct rule *rule, struct error *error)
 {
 	struct text kind = member(v, "kind");
 
@@ -111,12 +111,12 @@ static int read_schedule(const struct value *v, struct rule *rule, struct why *w
 		return 0;
 	}
 	if (!text_is(kind, "every"))
-		return refuse_field(why, "schedule",
+		return refuse_field(error, "schedule",
 				    "schedule.kind must be cron or every, not '%.*s'",
 				    TEXT_ARGS(text_cut(kind, 40)));
 	rule->trigger = TRIGGER_EVERY;
 	if (!value_int(value_find(v, "everyMs"), &rule->every_ms))
-		return refuse_field(why, "schedule", "schedule.everyMs must be an integer");
+		return refuse_field(error, "schedule", "schedule.everyMs must be an integer");
 	return 0;
 }
 
@@ -130,39 +130,40 @@ static bool is_agent_turn(const struct value *data, const struct value *payload)
 }
 
 static int read_payload(struct jobs *jobs, const struct value *data, struct rule *rule,
-			struct why *why)
+			struct error *error)
 {
 	const struct value *v = value_find(data, "payload");
 	struct text model = member(v, "model");
 
 	if (!is_agent_turn(data, v))
-		return refuse_field(why, "payload", "payload.kind must be agentTurn, not '%.*s'",
+		return refuse_field(error, "payload", "payload.kind must be agentTurn, not '%.*s'",
 				    TEXT_ARGS(text_cut(member(v, "kind"), 40)));
 	rule->prompt = member(v, "message");
 	if (rule->prompt.len == 0)
-		return refuse_field(why, "payload", "payload.message is required");
+		return refuse_field(error, "payload", "payload.message is required");
 	if (model.len > 0 && chat_agent(jobs->opts.chat, model))
 		rule->agent = model;
 	return 0;
 }
 
 /* The client does not know a rule's keys: to the client, all of these are its schedule. */
-static int check_rule(struct rule *rule, struct why *why)
+static int check_rule(struct rule *rule, struct error *error)
 {
 	static const char *const of_schedule[] = {"cron", "every", "zone"};
-	int r = automation_check_rule(rule, why);
-	struct why no;
+	int r = automation_check_rule(rule, error);
+	struct error no;
 
 	for (unsigned i = 0; r > 0 && i < 3; i++) {
-		if (strcmp(why->field, of_schedule[i]) == 0) {
-			no = *why;
-			return refuse_field(why, "schedule", "schedule: %.180s", no.text);
+		if (strcmp(error->field, of_schedule[i]) == 0) {
+			no = *error;
+			return refuse_field(error, "schedule", "schedule: %.180s", no.text);
 		}
 	}
 	return r;
 }
 
-static int make_rule(struct jobs *jobs, const struct live_job *j, struct rule *ret, struct why *why)
+static int make_rule(struct jobs *jobs, const struct live_job *j, struct rule *ret,
+		     struct error *error)
 {
 	const struct value *enabled = value_find(j->job.data.value, "enabled");
 	int r;
@@ -174,15 +175,15 @@ static int make_rule(struct jobs *jobs, const struct live_job *j, struct rule *r
 		.trigger = TRIGGER_CRON,
 		.action = ACTION_TASK,
 	};
-	r = read_schedule(value_find(j->job.data.value, "schedule"), ret, why)
-		    ?: read_payload(jobs, j->job.data.value, ret, why);
-	return r != 0 ? r : check_rule(ret, why);
+	r = read_schedule(value_find(j->job.data.value, "schedule"), ret, error)
+		    ?: read_payload(jobs, j->job.data.value, ret, error);
+	return r != 0 ? r : check_rule(ret, error);
 }
 
 static int set_rules(struct jobs *jobs)
 {
 	CLEANUP(freep) struct rule *rules = calloc(jobs->n + 1, sizeof(rules[0]));
-	struct why why;
+	struct error error;
 	unsigned n = 0;
 
 	if (!rules)
@@ -190,7 +191,7 @@ static int set_rules(struct jobs *jobs)
 	list_for_each (at, following, &jobs->list) {
 		const struct live_job *j = list_entry(at, struct live_job, link);
 
-		if (make_rule(jobs, j, &rules[n], &why) == 0)
+		if (make_rule(jobs, j, &rules[n], &error) == 0)
 			n++;
 	}
 	return automation_set_rules(jobs->opts.automation, ORIGIN, rules, n, NULL, NULL);
@@ -259,7 +260,7 @@ static int change_old(struct job_change *c, struct connection *db)
 	int r = store_job_change(db, &c->job->job, c->was_ms, &changed);
 
 	if (r == 0 && !changed)
-		r = refuse(&c->why, REFUSE_CONFLICT,
+		r = refuse(&c->error, REFUSE_CONFLICT,
 			   "job %s was changed in the meantime; read it again and retry", c->id);
 	return r;
 }
@@ -329,7 +330,7 @@ static void change_finished(struct work *w, int result)
 	}
 	if (job)
 		show(c->jobs, job, &info);
-	c->fn(c->arg, result, &info, &c->why);
+	c->fn(c->arg, result, &info, &c->error);
 	change_free(c);
 }
 
@@ -366,35 +367,35 @@ static int submit(struct jobs *jobs, const char *id, struct live_job *job,
 	return r;
 }
 
-static int check_data(const struct value *data, struct why *why)
+static int check_data(const struct value *data, struct error *error)
 {
 	struct buf packed;
 	int r;
 
 	if (!data || data->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "job must be an object");
+		return refuse(error, REFUSE_PARAMS, "job must be an object");
 	buf_init(&packed, JOB_BYTES_MAX);
 	value_pack(&packed, data);
 	r = packed.err;
 	buf_done(&packed);
-	return r == -EMSGSIZE
-		       ? refuse(why, REFUSE_TOO_LARGE, "job is larger than %d bytes", JOB_BYTES_MAX)
-		       : r;
+	return r == -EMSGSIZE ? refuse(error, REFUSE_TOO_LARGE, "job is larger than %d bytes",
+				       JOB_BYTES_MAX)
+			      : r;
 }
 
 static int make(struct jobs *jobs, const char *id, const struct value *data,
-		struct live_job **ret_job, struct why *why)
+		struct live_job **ret_job, struct error *error)
 {
 	struct rule rule;
 	struct live_job *j = NULL;
-	int r = check_data(data, why);
+	int r = check_data(data, error);
 
 	if (r != 0)
 		return r;
 	r = job_new(id, data, &j);
 	if (r != 0)
 		return r;
-	r = make_rule(jobs, j, &rule, why);
+	r = make_rule(jobs, j, &rule, error);
 	if (r != 0) {
 		job_free(j);
 		return r;
@@ -404,37 +405,38 @@ static int make(struct jobs *jobs, const char *id, const struct value *data,
 	return 0;
 }
 
-static int check_service(const struct jobs *jobs, struct why *why)
+static int check_service(const struct jobs *jobs, struct error *error)
 {
 	if (!jobs || !jobs->opts.automation)
-		return refuse(why, REFUSE_UNAVAILABLE, "this server does not support automation");
+		return refuse(error, REFUSE_UNAVAILABLE, "this server does not support automation");
 	return 0;
 }
 
-int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct why *why)
+int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct error *error)
 {
 	char id[JOB_ID_LEN];
 	struct live_job *job;
-	int r = check_service(jobs, why);
+	int r = check_service(jobs, error);
 
 	if (r != 0)
 		return r;
 	if (jobs->n >= JOBS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
+		return refuse(error, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
 	name_job(id, clock_utc_ms());
-	return make(jobs, id, data, &job, why) ?: submit(jobs, id, job, NULL, fn, arg);
+	return make(jobs, id, data, &job, error) ?: submit(jobs, id, job, NULL, fn, arg);
 }
 
-static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job, struct why *why)
+static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job,
+	       struct error *error)
 {
-	int r = check_service(jobs, why);
+	int r = check_service(jobs, error);
 
 	if (r != 0)
 		return r;
 	*ret_job = find(jobs, id);
 	if (*ret_job)
 		return 0;
-	return refuse(why, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
+	return refuse(error, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
 }
 
 /* The member of v that has the same name as `key`. */
@@ -486,18 +488,18 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 }
 
 int job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg,
-	       struct why *why)
+	       struct error *error)
 {
 	const struct value *data = NULL;
 	struct live_job *old, *fresh = NULL;
 	struct arena a;
-	int r = get(jobs, id, &old, why);
+	int r = get(jobs, id, &old, error);
 
 	arena_init(&a, 4 * JOB_BYTES_MAX);
 	if (r == 0)
-		r = check_data(patch, why) ?:
+		r = check_data(patch, error) ?:
 			merge(&a, old->job.data.value, patch, true, &data) ?:
-			make(jobs, old->id, data, &fresh, why);
+			make(jobs, old->id, data, &fresh, error);
 	arena_done(&a);
 	if (r != 0)
 		return r;
@@ -508,11 +510,11 @@ int job_update(struct jobs *jobs, struct text id, const struct value *patch, job
 	return submit(jobs, old->id, fresh, old, fn, arg);
 }
 
-int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why)
+int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct error *error)
 {
 	struct live_job *j;
 
-	return get(jobs, id, &j, why) ?: submit(jobs, j->id, NULL, j, fn, arg);
+	return get(jobs, id, &j, error) ?: submit(jobs, j->id, NULL, j, fn, arg);
 }
 
 /* ---- running one now ---- */
@@ -524,7 +526,7 @@ struct job_now {
 	char id[JOB_ID_LEN];
 };
 
-static void on_run(void *arg, int result, const struct why *why)
+static void on_run(void *arg, int result, const struct error *error)
 {
 	struct job_now *n = arg;
 	const struct live_job *j = find(n->jobs, text_of(n->id));
@@ -532,15 +534,15 @@ static void on_run(void *arg, int result, const struct why *why)
 
 	if (j)
 		show(n->jobs, j, &info);
-	n->fn(n->arg, result, &info, why);
+	n->fn(n->arg, result, &info, error);
 	free(n);
 }
 
-int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why)
+int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct error *error)
 {
 	CLEANUP(freep) struct job_now *n = NULL;
 	struct live_job *j;
-	int r = get(jobs, id, &j, why);
+	int r = get(jobs, id, &j, error);
 
 	if (r != 0)
 		return r;
@@ -550,7 +552,7 @@ int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why 
 	*n = (struct job_now) {.jobs = jobs, .fn = fn, .arg = arg};
 	memcpy(n->id, j->id, sizeof(n->id));
 	r = automation_run(jobs->opts.automation, (struct text) {NULL, 0}, text_of(n->id), on_run,
-			   n, why);
+			   n, error);
 	if (r == 0)
 		(void)TAKE(n);
 	return r;

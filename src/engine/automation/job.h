@@ -22,7 +22,7 @@
 #include "base/list.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/work.h"
 
 struct automation;
@@ -61,19 +61,20 @@ void jobs_free(struct jobs *j); /* accepts NULL */
 /* The oldest first; valid until the next pass of the loop. False: there is none. */
 bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info);
 
-typedef void (*job_fn)(void *arg, int result, const struct job_info *job, const struct why *why);
+typedef void (*job_fn)(void *arg, int result, const struct job_info *job,
+		       const struct error *error);
 
 /*
  * All of these call fn once, when the change is stored, unless they refuse at once and return that.
  * REFUSE_PARAMS: an invalid schedule or payload; REFUSE_LIMIT: there are already JOBS_MAX;
  * REFUSE_NOT_FOUND; REFUSE_CONFLICT: somebody else has changed it meanwhile.
  */
-int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct why *why);
+int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, struct error *error);
 /* Members of the patch replace the job's own, and so do the members of an object in it; null
  * removes one. */
 int job_update(struct jobs *jobs, struct text id, const struct value *patch, job_fn fn, void *arg,
-	       struct why *why);
-int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why);
+	       struct error *error);
+int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct error *error);
 
 /* Runs it now. Calls fn when the task is submitted, as automation_run says. */
-int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct why *why);
+int job_run(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct error *error);

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/automation/inner.h"
 
 enum { ERROR_SHOWN = 500 };
@@ -111,7 +111,7 @@ static void remember(const struct firing *f)
 /* Once the execution is in the log, so that the caller finds it there. */
 static void answer(struct firing *f)
 {
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	automation_done_fn fn = f->fn;
 	int result = outcomes[f->outcome].result;
 
@@ -119,8 +119,8 @@ static void answer(struct firing *f)
 		return;
 	f->fn = NULL;
 	if (result != 0)
-		refuse(&why, (enum refusal)result, "%.*s", TEXT_ARGS(text_cut(f->error, 190)));
-	fn(f->arg, result, &why);
+		refuse(&error, (enum refusal)result, "%.*s", TEXT_ARGS(text_cut(f->error, 190)));
+	fn(f->arg, result, &error);
 }
 
 /* ---- the event ---- */
@@ -225,7 +225,7 @@ void firing_done(struct firing *f, enum outcome outcome, const char *error)
 	workers_start(f->rule->automation->opts.workers, &f->work, true);
 }
 
-void firing_fail(struct firing *f, int result, const struct why *why)
+void firing_fail(struct firing *f, int result, const struct error *error)
 {
-	firing_done(f, OUTCOME_ERROR, result > 0 && why ? why->text : fault_words(result));
+	firing_done(f, OUTCOME_ERROR, result > 0 && error ? error->text : fault_words(result));
 }

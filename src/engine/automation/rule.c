@@ -28,13 +28,13 @@ static int copy_value(struct arena *a, const struct value **v)
 	return *v ? value_copy(a, *v, v) : 0;
 }
 
-static int copy_all(struct live_rule *r, struct why *why)
+static int copy_all(struct live_rule *r, struct error *error)
 {
 	struct rule *d = &r->def;
 	struct arena *a = &r->arena;
 	int e;
 
-	if (portrait_copy(&rule_portrait, a, d) != 0 ||
+	if (schema_copy(&rule_schema, a, d) != 0 ||
 	    arena_copy_text(a, r->origin, &r->origin) != 0 || copy_texts(a, &d->paths) != 0 ||
 	    copy_texts(a, &d->ignore) != 0 || copy_texts(a, &d->extensions) != 0)
 		return -ENOMEM;
@@ -64,75 +64,75 @@ static bool has_nul(struct text t)
 	return t.len > 0 && memchr(t.data, '\0', t.len);
 }
 
-static int check(struct live_rule *r, struct why *why)
+static int check(struct live_rule *r, struct error *error)
 {
 	const struct rule *d = &r->def;
 
 	if (d->id.len == 0 || d->id.len > RULE_ID_MAX)
-		return refuse_field(why, "id", "rule id must have 1 to %d bytes, not %zu",
+		return refuse_field(error, "id", "rule id must have 1 to %d bytes, not %zu",
 				    RULE_ID_MAX, d->id.len);
 	for (size_t i = 0; i < d->id.len; i++) {
 		if ((unsigned char)d->id.data[i] < ' ')
-			return refuse_field(why, "id",
+			return refuse_field(error, "id",
 					    "rule id must not contain control characters");
 	}
 	if (has_nul(d->project))
-		return refuse_field(why, "project", "project has a NUL byte");
+		return refuse_field(error, "project", "project has a NUL byte");
 	if (d->n_conditions > RULE_CONDITIONS_MAX)
-		return refuse_field(why, "conditions", "too many conditions (limit %d)",
+		return refuse_field(error, "conditions", "too many conditions (limit %d)",
 				    RULE_CONDITIONS_MAX);
 	if (d->cooldown_ms < 0)
-		return refuse_field(why, "cooldown", "cooldown must be at least 0, not %lld ms",
+		return refuse_field(error, "cooldown", "cooldown must be at least 0, not %lld ms",
 				    (long long)d->cooldown_ms);
 	return 0;
 }
 
-static int check_paths(const struct rule *d, struct why *why)
+static int check_paths(const struct rule *d, struct error *error)
 {
 	if (d->paths.n == 0)
-		return refuse_field(why, "watch", "'watch' requires at least one folder");
+		return refuse_field(error, "watch", "'watch' requires at least one folder");
 	if (d->paths.n > RULE_PATHS_MAX || d->ignore.n > RULE_NAMES_MAX ||
 	    d->extensions.n > RULE_NAMES_MAX)
-		return refuse_field(why, "watch",
+		return refuse_field(error, "watch",
 				    "too many entries in 'watch' (limit %d folders, %d names)",
 				    RULE_PATHS_MAX, RULE_NAMES_MAX);
 	for (unsigned i = 0; i < d->paths.n; i++) {
 		struct text path = d->paths.items[i];
 
 		if (path.len == 0 || path.data[0] != '/' || has_nul(path))
-			return refuse_field(why, "watch", "'%.*s' is not an absolute path",
+			return refuse_field(error, "watch", "'%.*s' is not an absolute path",
 					    TEXT_ARGS(text_cut(path, 100)));
 	}
 	if (d->debounce_ms < 0)
-		return refuse_field(why, "debounce", "debounce must be at least 0, not %lld ms",
+		return refuse_field(error, "debounce", "debounce must be at least 0, not %lld ms",
 				    (long long)d->debounce_ms);
 	return 0;
 }
 
-static int make_trigger(struct live_rule *r, struct why *why)
+static int make_trigger(struct live_rule *r, struct error *error)
 {
 	const struct rule *d = &r->def;
 
 	switch (d->trigger) {
 	case TRIGGER_CRON:
 		if (has_nul(d->zone))
-			return refuse_field(why, "zone", "zone has a NUL byte");
-		return schedule_cron(d->cron, d->zone.data, &r->schedule, why);
+			return refuse_field(error, "zone", "zone has a NUL byte");
+		return schedule_cron(d->cron, d->zone.data, &r->schedule, error);
 	case TRIGGER_EVERY:
 		/* Counted from 1970, so that neither a restart nor another daemon shifts it. */
-		return schedule_every(d->every_ms, 0, &r->schedule, why);
+		return schedule_every(d->every_ms, 0, &r->schedule, error);
 	case TRIGGER_FILES:
-		return check_paths(d, why);
+		return check_paths(d, error);
 	case TRIGGER_EVENT:
 		break;
 	}
-	return d->pattern.len > 0 ? pattern_new(d->pattern, &r->pattern, why) : 0;
+	return d->pattern.len > 0 ? pattern_new(d->pattern, &r->pattern, error) : 0;
 }
 
-static int make_conditions(struct live_rule *r, struct why *why)
+static int make_conditions(struct live_rule *r, struct error *error)
 {
 	struct conditions *c = &r->conditions;
-	int e = conditions_make(c, &r->arena, r->def.conditions, r->def.n_conditions, why);
+	int e = conditions_make(c, &r->arena, r->def.conditions, r->def.n_conditions, error);
 
 	r->def.conditions = c->list;
 	for (unsigned i = 0; i < c->n; i++)
@@ -147,33 +147,33 @@ static bool begins(struct text t, const char *with)
 	return t.len > n && memcmp(t.data, with, n) == 0;
 }
 
-static int check_webhook(const struct rule *d, struct why *why)
+static int check_webhook(const struct rule *d, struct error *error)
 {
 	if (!begins(d->url, "http://") && !begins(d->url, "https://"))
-		return refuse_field(why, "webhook",
+		return refuse_field(error, "webhook",
 				    "webhook must start with http:// or https://, not '%.*s'",
 				    TEXT_ARGS(text_cut(d->url, 20)));
 	if (d->forbidden)
 		return refuse_field(
-			why, "webhook",
+			error, "webhook",
 			"webhook address is not allowed by [project] webhooks in koine.conf");
 	return 0;
 }
 
-static int check_task(const struct rule *d, struct why *why)
+static int check_task(const struct rule *d, struct error *error)
 {
 	if (!isfinite(d->priority))
-		return refuse_field(why, "priority", "priority must be a finite number");
+		return refuse_field(error, "priority", "priority must be a finite number");
 	if (d->prompt.len > PROMPT_MAX)
-		return refuse_field(why, "prompt", "prompt is larger than 1 MiB");
+		return refuse_field(error, "prompt", "prompt is larger than 1 MiB");
 	return 0;
 }
 
-static int check_action(struct live_rule *r, struct why *why)
+static int check_action(struct live_rule *r, struct error *error)
 {
 	static const struct {
 		const char *setting;
-		int (*check)(const struct rule *d, struct why *why);
+		int (*check)(const struct rule *d, struct error *error);
 	} actions[] = {
 		[ACTION_TASK] = {"prompt", check_task},
 		[ACTION_COMMAND] = {"command"},
@@ -184,16 +184,16 @@ static int check_action(struct live_rule *r, struct why *why)
 	struct text t = rule_subject(&r->def);
 
 	if (t.len == 0)
-		return refuse_field(why, name, "%s is empty", name);
+		return refuse_field(error, name, "%s is empty", name);
 	if (has_nul(t))
-		return refuse_field(why, name, "%s has a NUL byte", name);
-	return actions[r->def.action].check ? actions[r->def.action].check(&r->def, why) : 0;
+		return refuse_field(error, name, "%s has a NUL byte", name);
+	return actions[r->def.action].check ? actions[r->def.action].check(&r->def, error) : 0;
 }
 
 int rule_new(struct automation *a, struct text origin, const struct rule *in,
-	     struct live_rule **ret_rule, struct why *why)
+	     struct live_rule **ret_rule, struct error *error)
 {
-	static int (*const steps[])(struct live_rule * r, struct why * why) = {
+	static int (*const steps[])(struct live_rule * r, struct error * error) = {
 		check, copy_all, make_trigger, make_conditions, check_action,
 	};
 	struct live_rule *r = calloc(1, sizeof(*r));
@@ -206,7 +206,7 @@ int rule_new(struct automation *a, struct text origin, const struct rule *in,
 	list_init(&r->link);
 	list_init(&r->watches);
 	for (unsigned i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-		int e = steps[i](r, why);
+		int e = steps[i](r, error);
 
 		if (e != 0) {
 			rule_unref(r);

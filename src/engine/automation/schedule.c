@@ -36,13 +36,13 @@ void schedule_free(struct schedule *s)
 CLEANUP_POINTER(schedule, schedule_free)
 
 int schedule_cron(struct text expression, const char *zone, struct schedule **ret_schedule,
-		  struct why *why)
+		  struct error *error)
 {
 	CLEANUP(schedule_freep) struct schedule *s = calloc(1, sizeof(*s));
-	int r = s ? cron_parse(expression, &s->cron, why) : -ENOMEM;
+	int r = s ? cron_parse(expression, &s->cron, error) : -ENOMEM;
 
 	if (r == 0 && zone && zone[0])
-		r = zone_open(zone, &s->zone, why);
+		r = zone_open(zone, &s->zone, error);
 	if (r != 0)
 		return r;
 	*ret_schedule = TAKE(s);
@@ -50,12 +50,13 @@ int schedule_cron(struct text expression, const char *zone, struct schedule **re
 }
 
 int schedule_every(int64_t every_ms, int64_t anchor_ms, struct schedule **ret_schedule,
-		   struct why *why)
+		   struct error *error)
 {
 	struct schedule *s;
 
 	if (every_ms < 1000)
-		return refuse_field(why, "every", "'every' must be at least 1 second, not %lld ms",
+		return refuse_field(error, "every",
+				    "'every' must be at least 1 second, not %lld ms",
 				    (long long)every_ms);
 	s = calloc(1, sizeof(*s));
 	if (!s)

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct schedule;
 
@@ -20,11 +20,11 @@ struct schedule;
  * "@daily", "@weekly", "@monthly", "@yearly". zone: of the tz database, or "" for UTC. Refuses with
  * the field and the reason. */
 int schedule_cron(struct text expression, const char *zone, struct schedule **ret_schedule,
-		  struct why *why);
+		  struct error *error);
 
 /* every_ms, starting at `anchor_ms`: at anchor, anchor + every, … */
 int schedule_every(int64_t every_ms, int64_t anchor_ms, struct schedule **ret_schedule,
-		   struct why *why);
+		   struct error *error);
 
 /* "90", "10s", "15m", "2h", "1d" */
 int schedule_parse_duration(struct text t, int64_t *ret_ms);
@@ -46,4 +46,4 @@ struct cron {
 	bool any_hour, any_day, any_weekday;
 };
 
-int cron_parse(struct text expression, struct cron *ret_cron, struct why *why);
+int cron_parse(struct text expression, struct cron *ret_cron, struct error *error);

@@ -100,7 +100,7 @@ static void toggle_finished(struct work *w, int result)
 {
 	struct toggle *t = list_entry(w, struct toggle, work);
 	struct rule_switch *s = t->rule ? NULL : switch_find(t->automation, t->project);
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	int is = result == 0 ? t->on : t->before;
 
 	/* Another host's switch may have come in between. */
@@ -109,11 +109,11 @@ static void toggle_finished(struct work *w, int result)
 	else if (s)
 		s->on = is;
 	records_touch(&t->automation->records);
-	t->fn(t->arg, result, &why);
+	t->fn(t->arg, result, &error);
 	toggle_free(t);
 }
 
-static int throw_switch(struct toggle *t, struct text project, struct why *why)
+static int throw_switch(struct toggle *t, struct text project, struct error *error)
 {
 	struct rule_switch *s;
 
@@ -121,7 +121,7 @@ static int throw_switch(struct toggle *t, struct text project, struct why *why)
 		project = TEXT("");
 	if (project.len > STORE_FOLDER_MAX || memchr(project.data, '\0', project.len))
 		return refuse_field(
-			why, "project",
+			error, "project",
 			"project must be a folder path of at most %d bytes, without NUL bytes",
 			STORE_FOLDER_MAX);
 	s = switch_get(t->automation, project);
@@ -144,14 +144,14 @@ static void throw_rule(struct toggle *t, struct live_rule *r)
 }
 
 int automation_enable(struct automation *a, struct text project, struct text rule, bool on,
-		      automation_done_fn fn, void *arg, struct why *why)
+		      automation_done_fn fn, void *arg, struct error *error)
 {
 	struct toggle *t;
 	struct live_rule *r = NULL;
-	int e = check_running(a, why);
+	int e = check_running(a, error);
 
 	if (e == 0 && rule.data)
-		e = rule_find(a, project, rule, &r, why);
+		e = rule_find(a, project, rule, &r, error);
 	if (e != 0)
 		return e;
 	t = calloc(1, sizeof(*t));
@@ -168,7 +168,7 @@ int automation_enable(struct automation *a, struct text project, struct text rul
 	if (r)
 		throw_rule(t, r);
 	else
-		e = throw_switch(t, project, why);
+		e = throw_switch(t, project, error);
 	if (e != 0) {
 		toggle_free(t);
 		return e;

@@ -148,13 +148,13 @@ static void tell(void *arg, enum change change, const char *path)
 
 /* ---- folders ---- */
 
-static void suspend(struct folder_watch *w, const char *why)
+static void suspend(struct folder_watch *w, const char *reason)
 {
 	watch_close(w->watch);
 	w->watch = NULL;
 	if (!w->told)
 		log_warn("rule suspended", "rule=%.*s folder=%s reason=\"%s\"",
-			 TEXT_ARGS(w->rule->def.id), w->path, why);
+			 TEXT_ARGS(w->rule->def.id), w->path, reason);
 	w->told = true;
 }
 
@@ -171,24 +171,24 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 }
 
 /* The limits of inotify belong to the machine; its owner can raise them. */
-static const char *reason(int r, const struct why *why)
+static const char *reason(int r, const struct error *error)
 {
 	if (r == -ENOSPC)
 		return "no inotify watches left: raise fs.inotify.max_user_watches";
 	if (r == -EMFILE)
 		return "no inotify instances left: raise fs.inotify.max_user_instances";
-	return r > 0 ? why->text : strerror(-r);
+	return r > 0 ? error->text : strerror(-r);
 }
 
 static void folder_open(struct folder_watch *w)
 {
 	const struct watch_opts opts = {.on_change = on_change, .skip = on_skip, .arg = w};
-	struct why why = {.text = ""};
-	int r = watch_open(w->rule->automation->opts.loop, w->path, &opts, &w->watch, &why);
+	struct error error = {.text = ""};
+	int r = watch_open(w->rule->automation->opts.loop, w->path, &opts, &w->watch, &error);
 
 	if (r != 0) {
 		w->watch = NULL;
-		suspend(w, reason(r, &why));
+		suspend(w, reason(r, &error));
 		return;
 	}
 	if (w->told)

@@ -160,9 +160,9 @@ unsigned trust_offers(const struct trust *t, const struct trust_offer *const **r
 	return t ? t->n_offers : 0;
 }
 
-static int refuse_unserved(struct text folder, struct why *why)
+static int refuse_unserved(struct text folder, struct error *error)
 {
-	return refuse(why, REFUSE_NOT_FOUND, "koined does not serve the project %.*s",
+	return refuse(error, REFUSE_NOT_FOUND, "koined does not serve the project %.*s",
 		      folder.len < 150 ? (int)folder.len : 150, folder.data ? folder.data : "");
 }
 
@@ -178,17 +178,17 @@ unsigned trust_left_out(const struct trust *t, struct text folder)
 }
 
 int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
-	       struct why *why)
+	       struct error *error)
 {
 	*ret_offer = find_offer(t, folder);
-	return *ret_offer ? 0 : refuse_unserved(folder, why);
+	return *ret_offer ? 0 : refuse_unserved(folder, error);
 }
 
-int trust_known(const struct trust *t, struct text folder, struct why *why)
+int trust_known(const struct trust *t, struct text folder, struct error *error)
 {
 	bool known = t && (find_offer(t, folder) || find_kept(t, folder));
 
-	return known ? 0 : refuse_unserved(folder, why);
+	return known ? 0 : refuse_unserved(folder, error);
 }
 
 enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, int64_t *ret_ms)
@@ -207,14 +207,14 @@ enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, in
 
 /* ---- giving trust ---- */
 
-int trust_check(const struct trust_offer *o, struct text digest, struct why *why)
+int trust_check(const struct trust_offer *o, struct text digest, struct error *error)
 {
 	struct text now = o->digest.data ? o->digest : TEXT("");
 
 	if (text_equal(now, digest))
 		return 0;
 	return refuse(
-		why, REFUSE_CONFLICT,
+		error, REFUSE_CONFLICT,
 		"the project's settings have changed since you reviewed them: review them again");
 }
 

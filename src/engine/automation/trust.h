@@ -13,7 +13,7 @@
 
 #include "model/rule.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -72,14 +72,14 @@ unsigned trust_left_out(const struct trust *t, struct text folder);
 unsigned trust_offers(const struct trust *t, const struct trust_offer *const **ret_offers);
 /* REFUSE_NOT_FOUND for a project that is not served. */
 int trust_find(const struct trust *t, struct text folder, const struct trust_offer **ret_offer,
-	       struct why *why);
+	       struct error *error);
 /* REFUSE_NOT_FOUND for a project that is not served and was never trusted. */
-int trust_known(const struct trust *t, struct text folder, struct why *why);
+int trust_known(const struct trust *t, struct text folder, struct error *error);
 /* *ret_ms: when it was trusted; 0: never. May be NULL. */
 enum trust_state trust_of(const struct trust *t, const struct trust_offer *o, int64_t *ret_ms);
 
 /* REFUSE_CONFLICT if the file is not the version that was looked at. */
-int trust_check(const struct trust_offer *o, struct text digest, struct why *why);
+int trust_check(const struct trust_offer *o, struct text digest, struct error *error);
 
 /* Runs on the writer's thread: stores it, with its event. digest {NULL, 0}: trust is withdrawn. */
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms);

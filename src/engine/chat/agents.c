@@ -19,11 +19,12 @@ struct agent *chat_find_agent(const struct chat *chat, struct text name)
 	return NULL;
 }
 
-int chat_check_agent(const struct chat *chat, struct text name, const char *field, struct why *why)
+int chat_check_agent(const struct chat *chat, struct text name, const char *field,
+		     struct error *error)
 {
 	if (chat_find_agent(chat, name))
 		return 0;
-	return refuse_field(why, field, "agent not found: '%.*s'", TEXT_ARGS(text_cut(name, 60)));
+	return refuse_field(error, field, "agent not found: '%.*s'", TEXT_ARGS(text_cut(name, 60)));
 }
 
 struct agent *chat_agent(const struct chat *chat, struct text name)
@@ -40,9 +41,9 @@ struct agent *chat_worker(const struct chat *chat)
 	return agent && !agent->ops->quotes_only ? agent : NULL;
 }
 
-int chat_refuse_work(struct why *why, const char *section)
+int chat_refuse_work(struct error *error, const char *section)
 {
-	return refuse(why, REFUSE_UNAVAILABLE,
+	return refuse(error, REFUSE_UNAVAILABLE,
 		      "no agent is configured: install " CODING_AGENT
 		      ", or name one in koine.conf ([%s] "
 		      "runner, [chat] agent)",
@@ -103,19 +104,19 @@ static int make_roster(const struct chat *chat, struct agent *const *agents, uns
 	return 0;
 }
 
-static int choose_default(struct chat_roster *r, const char *name, struct why *why)
+static int choose_default(struct chat_roster *r, const char *name, struct error *error)
 {
 	for (unsigned i = 0; name && i < r->n; i++) {
 		if (strcmp(r->members[i].agent->name, name) == 0)
 			r->agent = r->members[i].agent;
 	}
 	if (name && !r->agent)
-		return refuse(why, REFUSE_NOT_FOUND, "agent not found: '%.60s'", name);
+		return refuse(error, REFUSE_NOT_FOUND, "agent not found: '%.60s'", name);
 	return 0;
 }
 
 int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *name,
-		    struct why *why)
+		    struct error *error)
 {
 	struct chat_roster *roster;
 	unsigned n_new = 0;
@@ -123,11 +124,11 @@ int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, 
 
 	if (r != 0)
 		return r;
-	r = choose_default(roster, name, why);
+	r = choose_default(roster, name, error);
 	for (unsigned i = 0; i < n; i++)
 		n_new += roster->members[i].own;
 	if (r == 0 && chat->n_agents + n_new > CHAT_AGENTS_MAX)
-		r = refuse(why, REFUSE_LIMIT,
+		r = refuse(error, REFUSE_LIMIT,
 			   "agents were reloaded too often; restart koined to use the new agents");
 	if (r != 0) {
 		free_roster(roster);

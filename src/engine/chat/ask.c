@@ -10,38 +10,38 @@
 
 /* ---- checking ---- */
 
-int chat_check_room(struct chat *chat, struct text id, struct why *why)
+int chat_check_room(struct chat *chat, struct text id, struct error *error)
 {
 	const struct live_conversation *c = conversation_find(chat, id);
 
 	if (chat->records.stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (chat->n_errands >= CHAT_TURNS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many turns are running (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many turns are running (limit %d)",
 			      CHAT_TURNS_MAX);
 	if (chat->bytes >= CHAT_BYTES_MAX)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "running turns use too much memory (limit %d bytes)", CHAT_BYTES_MAX);
 	if (c && c->destroy)
-		return refuse(why, REFUSE_CONFLICT, "conversation '%s' is being deleted", c->id);
+		return refuse(error, REFUSE_CONFLICT, "conversation '%s' is being deleted", c->id);
 	if (c && c->n_waiting >= CHAT_WAITING_MAX)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "too many turns wait in this conversation (limit %d)",
 			      CHAT_WAITING_MAX);
 	return 0;
 }
 
 /* A provider accepts one result per call. */
-static int check_results(const struct chat_ask *ask, struct why *why)
+static int check_results(const struct chat_ask *ask, struct error *error)
 {
 	if (ask->n_results > AGENT_CALLS_MAX)
-		return refuse_field(why, "tool_results", "too many tool results (limit %d)",
+		return refuse_field(error, "tool_results", "too many tool results (limit %d)",
 				    AGENT_CALLS_MAX);
 	for (unsigned i = 1; i < ask->n_results; i++) {
 		for (unsigned k = 0; k < i; k++) {
 			if (text_equal(ask->results[i].call_id, ask->results[k].call_id))
 				return refuse_field(
-					why, "tool_results",
+					error, "tool_results",
 					"duplicate result for tool call '%.*s'",
 					TEXT_ARGS(text_cut(ask->results[i].call_id, 100)));
 		}
@@ -51,33 +51,33 @@ static int check_results(const struct chat_ask *ask, struct why *why)
 
 /* No agent of ours made these calls, and each is looked up among the results: their number is
  * limited here. */
-static int check_history(const struct chat_ask *ask, struct why *why)
+static int check_history(const struct chat_ask *ask, struct error *error)
 {
 	for (unsigned i = 0; i < ask->n_history; i++) {
 		if (ask->history[i].n_calls > AGENT_CALLS_MAX)
-			return refuse_field(why, "history",
+			return refuse_field(error, "history",
 					    "too many tool calls in one message (limit %d)",
 					    AGENT_CALLS_MAX);
 	}
 	return 0;
 }
 
-static int check_content(const struct chat_ask *ask, struct why *why)
+static int check_content(const struct chat_ask *ask, struct error *error)
 {
 	int r;
 
 	if (ask->request_id.len > CHAT_ID_MAX)
-		return refuse_field(why, "request_id", "request_id is longer than %d bytes",
+		return refuse_field(error, "request_id", "request_id is longer than %d bytes",
 				    CHAT_ID_MAX);
 	if (!ask->content.data && ask->n_results == 0)
-		return refuse_field(why, "content", "content is required");
+		return refuse_field(error, "content", "content is required");
 	if (ask->content.len > CHAT_TEXT_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "content is larger than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "content is larger than %d bytes",
 			      CHAT_TEXT_MAX);
 	/* Facts may be drawn from it, and are kept for whom it names. */
-	r = check_results(ask, why) ?: check_history(ask, why) ?: memory_check_names(&ask->by, why);
+	r = check_results(ask, error) ?: check_history(ask, error) ?: memory_check_names(&ask->by, error);
 	if (r == 0 && ask->n_tools > AGENT_TOOLS_MAX)
-		return refuse_field(why, "tools", "too many tools (limit %d)", AGENT_TOOLS_MAX);
+		return refuse_field(error, "tools", "too many tools (limit %d)", AGENT_TOOLS_MAX);
 	return r;
 }
 
@@ -101,20 +101,21 @@ static struct chat_turn *find_turn(const struct live_conversation *c, struct tex
 	return NULL;
 }
 
-static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id, struct why *why)
+static int check_ask(struct chat *chat, const struct chat_ask *ask, struct text id,
+		     struct error *error)
 {
 	const struct live_conversation *c;
-	int r = chat_check_id(id, "conversation", why) ?: check_content(ask, why);
+	int r = chat_check_id(id, "conversation", error) ?: check_content(ask, error);
 
 	if (r == 0 && ask->agent.data)
-		r = chat_check_agent(chat, ask->agent, "agent", why);
+		r = chat_check_agent(chat, ask->agent, "agent", error);
 	if (r == 0)
-		r = chat_check_room(chat, id, why);
+		r = chat_check_room(chat, id, error);
 	if (r != 0)
 		return r;
 	c = conversation_find(chat, id);
 	if (c && ask->request_id.data && find_turn(c, ask->request_id))
-		return refuse_field(why, "request_id", "request_id is already in progress: %.*s",
+		return refuse_field(error, "request_id", "request_id is already in progress: %.*s",
 				    TEXT_ARGS(ask->request_id));
 	return 0;
 }
@@ -249,12 +250,12 @@ static int new_turn(struct chat *chat, const struct chat_ask *ask, struct text i
 /* ---- the interface ---- */
 
 int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
-	      struct chat_turn **ret_turn, struct why *why)
+	      struct chat_turn **ret_turn, struct error *error)
 {
 	struct text id = ask->conversation.data ? ask->conversation : TEXT(CHAT_DEFAULT);
 	struct live_conversation *c;
 	struct chat_turn *t;
-	int r = check_ask(chat, ask, id, why) ?: new_turn(chat, ask, id, sink, &t);
+	int r = check_ask(chat, ask, id, error) ?: new_turn(chat, ask, id, sink, &t);
 
 	if (r != 0)
 		return r;

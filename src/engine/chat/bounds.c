@@ -31,7 +31,7 @@ struct resolver {
 	const struct chat_wish *wish;
 	struct conversation parent;
 	struct bounds *bounds;
-	struct why *why;
+	struct error *error;
 };
 
 static int shown(struct text t)
@@ -52,7 +52,7 @@ static int find_parent(struct resolver *r, struct text id, struct conversation *
 	/* It exists before anything is said in it. */
 	if (e != 0 || found || text_is(id, CHAT_DEFAULT))
 		return e;
-	return refuse_field(r->why, "parent_agent_id", "Parent agent not found: %.*s", shown(id),
+	return refuse_field(r->error, "parent_agent_id", "Parent agent not found: %.*s", shown(id),
 			    id.data);
 }
 
@@ -69,7 +69,7 @@ static int check_depth(struct resolver *r)
 		depth++;
 	}
 	if (e == 0 && depth > CHAT_CHILD_DEPTH)
-		return refuse_field(r->why, "parent_agent_id",
+		return refuse_field(r->error, "parent_agent_id",
 				    "Cannot create agent: max nesting depth (%d) exceeded",
 				    CHAT_CHILD_DEPTH);
 	return e;
@@ -103,11 +103,11 @@ static int resolve_preset(struct resolver *r)
 		return 0;
 	}
 	if (!text_is(word, "trusted"))
-		return refuse_field(r->why, "preset",
+		return refuse_field(r->error, "preset",
 				    "Invalid preset: %.*s. Valid: ['sandboxed', 'trusted']",
 				    shown(word), word.data);
 	if (above == PRESET_SANDBOXED)
-		return refuse_field(r->why, "preset",
+		return refuse_field(r->error, "preset",
 				    "Requested preset 'trusted' exceeds parent ceiling");
 	r->bounds->preset = PRESET_TRUSTED;
 	return 0;
@@ -141,10 +141,10 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 
 	if ((path.len > 0 && memchr(path.data, '\0', path.len)) ||
 	    (path.len > 0 && memchr(path.data, '\n', path.len)))
-		return refuse_field(r->why, what,
+		return refuse_field(r->error, what,
 				    "%s has a character that is not allowed in a path", what);
 	if (path.len + (relative ? base.len + 1 : 0) > room)
-		return refuse_field(r->why, what, "%s is longer than %zu bytes", what, room);
+		return refuse_field(r->error, what, "%s is longer than %zu bytes", what, room);
 	if (relative && base.data) {
 		memcpy(out, base.data, base.len);
 		out[base.len] = '/';
@@ -164,11 +164,11 @@ static int find_real(struct resolver *r, const char *what, const char *path, str
 	if (!real && errno == ENOMEM)
 		return -ENOMEM;
 	if (!real && (errno == ENOENT || errno == ENOTDIR))
-		return refuse_field(r->why, what, "%s does not exist: %s", what, path);
+		return refuse_field(r->error, what, "%s does not exist: %s", what, path);
 	if (!real)
-		return refuse_field(r->why, what, "%s: %s: %s", what, path, strerror(errno));
+		return refuse_field(r->error, what, "%s: %s: %s", what, path, strerror(errno));
 	if (strchr(real, '\n'))
-		return refuse_field(r->why, what,
+		return refuse_field(r->error, what,
 				    "%s has a character that is not allowed in a path", what);
 	return arena_copy_text(r->arena, text_of(real), ret);
 }
@@ -178,9 +178,9 @@ static int check_folder(struct resolver *r, const char *path)
 	struct stat found;
 
 	if (stat(path, &found) == 0 && !S_ISDIR(found.st_mode))
-		return refuse_field(r->why, "cwd", "cwd is not a directory: %s", path);
+		return refuse_field(r->error, "cwd", "cwd is not a directory: %s", path);
 	if (access(path, X_OK) != 0)
-		return refuse_field(r->why, "cwd", "cwd: %s: %s", path, strerror(errno));
+		return refuse_field(r->error, "cwd", "cwd: %s: %s", path, strerror(errno));
 	return 0;
 }
 
@@ -190,7 +190,7 @@ static int check_cwd_ceiling(struct resolver *r)
 
 	if (r->parent.bounds.preset != PRESET_SANDBOXED || (above.data && is_below(cwd, above)))
 		return 0;
-	return refuse_field(r->why, "cwd", "cwd '%.*s' is outside parent's cwd '%.*s'",
+	return refuse_field(r->error, "cwd", "cwd '%.*s' is outside parent's cwd '%.*s'",
 			    TEXT_ARGS(cwd), TEXT_ARGS(above));
 }
 
@@ -205,7 +205,7 @@ static int resolve_cwd(struct resolver *r)
 		return 0;
 	}
 	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->parent.bounds.cwd.data)
-		return refuse_field(r->why, "cwd", "cwd must be an absolute path: %.*s",
+		return refuse_field(r->error, "cwd", "cwd must be an absolute path: %.*s",
 				    shown(wanted), wanted.data);
 	e = join(r, "cwd", wanted, r->parent.bounds.cwd, path) ?:
 		find_real(r, "cwd", path, &r->bounds->cwd) ?:
@@ -265,11 +265,11 @@ static int check_write_path(struct resolver *r, struct text path, const struct p
 	struct text root = r->bounds->cwd;
 
 	if (r->bounds->preset == PRESET_SANDBOXED && !(root.data && is_below(path, root)))
-		return refuse_field(r->why, "allowed_write_paths",
+		return refuse_field(r->error, "allowed_write_paths",
 				    "allowed_write_path '%.*s' is outside sandbox root '%.*s'",
 				    TEXT_ARGS(path), TEXT_ARGS(root));
 	if (!is_below_any(path, above))
-		return refuse_field(r->why, "allowed_write_paths",
+		return refuse_field(r->error, "allowed_write_paths",
 				    "allowed_write_path '%.*s' is outside parent's allowed paths",
 				    TEXT_ARGS(path));
 	return 0;
@@ -284,7 +284,7 @@ static int resolve_write_path(struct resolver *r, unsigned i, const struct paths
 
 	snprintf(what, sizeof(what), "allowed_write_paths[%u]", i);
 	if ((wanted.len == 0 || wanted.data[0] != '/') && !r->bounds->cwd.data)
-		return refuse_field(r->why, what,
+		return refuse_field(r->error, what,
 				    "%s must be an absolute path, because cwd is not set: %.*s",
 				    what, shown(wanted), wanted.data);
 	e = join(r, what, wanted, r->bounds->cwd, path) ?: find_real(r, what, path, ret);
@@ -296,7 +296,7 @@ static int take_wished_paths(struct resolver *r, const struct paths *above, stru
 	int e = 0;
 
 	if (r->wish->n_write_paths > CHAT_PATHS_MAX)
-		return refuse_field(r->why, "allowed_write_paths", "more than %d paths",
+		return refuse_field(r->error, "allowed_write_paths", "more than %d paths",
 				    CHAT_PATHS_MAX);
 	for (unsigned i = 0; e == 0 && i < r->wish->n_write_paths; i++)
 		e = resolve_write_path(r, i, above, &ret->list[ret->n++]);
@@ -369,11 +369,11 @@ static int check_tools(struct resolver *r)
 	const struct chat_wish *wish = r->wish;
 
 	if (wish->n_disabled_tools > CHAT_TOOLS_MAX)
-		return refuse_field(r->why, "disable_tools", "disable_tools has more than %d names",
-				    CHAT_TOOLS_MAX);
+		return refuse_field(r->error, "disable_tools",
+				    "disable_tools has more than %d names", CHAT_TOOLS_MAX);
 	for (unsigned i = 0; i < wish->n_disabled_tools; i++) {
 		if (!is_tool_name(wish->disabled_tools[i]))
-			return refuse_field(r->why, "disable_tools",
+			return refuse_field(r->error, "disable_tools",
 					    "disable_tools[%u] is not the name of a tool: '%.*s'",
 					    i, shown(wish->disabled_tools[i]),
 					    wish->disabled_tools[i].data);
@@ -426,7 +426,8 @@ struct agent_bounds bounds_for_agent(struct text cwd, struct text write_paths, s
 }
 
 /* An unknown agent is refused elsewhere. */
-static int check_agent(struct chat *chat, struct text name, const struct bounds *b, struct why *why)
+static int check_agent(struct chat *chat, struct text name, const struct bounds *b,
+		       struct error *error)
 {
 	const struct agent *agent = chat_agent(chat, name);
 	const struct agent_bounds bounds =
@@ -434,11 +435,11 @@ static int check_agent(struct chat *chat, struct text name, const struct bounds 
 
 	if (!agent || !agent->ops->check_bounds)
 		return 0;
-	return agent->ops->check_bounds(agent, &bounds, why);
+	return agent->ops->check_bounds(agent, &bounds, error);
 }
 
 int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
-		 struct bounds *ret, struct why *why)
+		 struct bounds *ret, struct error *error)
 {
 	struct bounds bounds = {0};
 	struct resolver r = {
@@ -446,7 +447,7 @@ int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat
 		.arena = a,
 		.wish = wish,
 		.bounds = &bounds,
-		.why = why,
+		.error = error,
 	};
 	int (*const steps[])(struct resolver *) = {
 		resolve_parent, resolve_preset, resolve_cwd, resolve_write_paths, resolve_tools,
@@ -458,7 +459,7 @@ int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat
 		if (e != 0)
 			return e;
 	}
-	e = check_agent(chat, wish->agent, &bounds, why);
+	e = check_agent(chat, wish->agent, &bounds, error);
 	if (e == 0)
 		*ret = bounds;
 	return e;

@@ -14,25 +14,25 @@
 #include "store/chat.h"
 #include "store/store.h"
 
-int chat_check_id(struct text id, const char *field, struct why *why)
+int chat_check_id(struct text id, const char *field, struct error *error)
 {
 	static const char marks[] = "._-:@";
 	bool dots = true;
 
 	if (id.len == 0 || id.len > CHAT_ID_MAX)
-		return refuse_field(why, field, "%s must have 1 to %d characters", field,
+		return refuse_field(error, field, "%s must have 1 to %d characters", field,
 				    CHAT_ID_MAX);
 	for (size_t i = 0; i < id.len; i++) {
 		char c = id.data[i];
 
 		if (!ascii_alnum(c) && (c == '\0' || !strchr(marks, c)))
-			return refuse_field(why, field,
+			return refuse_field(error, field,
 					    "%s may contain only letters, digits and . _ - : @",
 					    field);
 		dots = dots && c == '.';
 	}
 	if (dots)
-		return refuse_field(why, field, "%s must not consist only of dots", field);
+		return refuse_field(error, field, "%s must not consist only of dots", field);
 	return 0;
 }
 
@@ -114,7 +114,7 @@ static void on_teller(void *arg)
 		errand_report(list_entry(first, struct errand, link));
 }
 
-int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why)
+int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct error *error)
 {
 	struct chat *chat = calloc(1, sizeof(*chat));
 	int r;
@@ -134,7 +134,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
 	list_init(&chat->telling);
 	list_init(&chat->over);
 	list_init(&chat->give_backs);
-	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, why) ?:
+	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, error) ?:
 		set_up(chat, opts) ?:
 		timer_new(chat->opts.loop, on_teller, chat, &chat->teller) ?:
 		mark_interrupted(chat) ?:

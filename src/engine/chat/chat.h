@@ -60,7 +60,7 @@ struct chat_opts {
 
 /* Call it before the first call, on the loop's thread. It marks turns that a crash left running.
  * It refuses a default agent that is not among the agents. */
-int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why *why);
+int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct error *error);
 
 /*
  * Replaces the agents, the default among them; call it on the loop's thread. Agents that the
@@ -69,7 +69,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct why 
  * once there have been a thousand different agents.
  */
 int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, const char *agent,
-		    struct why *why);
+		    struct error *error);
 
 /* Starts nothing new, and cancels the turns that are running; they end as usual. Accepts NULL. */
 void chat_stop(struct chat *chat);
@@ -86,7 +86,7 @@ void chat_committed(struct chat *chat);
 
 /* Whether an id may name a conversation: 1 to CHAT_ID_MAX bytes of letters, digits, '.', '_',
  * '-', ':' and '@', but not only dots. If not, the refusal names `field`. */
-int chat_check_id(struct text id, const char *field, struct why *why);
+int chat_check_id(struct text id, const char *field, struct error *error);
 
 /* ---- a turn ---- */
 
@@ -119,8 +119,8 @@ struct chat_ask {
 };
 
 struct chat_answer {
-	int result; /* 0; else a refusal in why, or an error */
-	const struct why *why;
+	int result; /* 0; else a refusal in error, or an error */
+	const struct error *error;
 	struct text conversation;
 	struct text request_id;
 	struct text content; /* the text that arrived, whatever the outcome */
@@ -149,7 +149,7 @@ struct chat_sink {
  * chat_turn_forget says that nobody is listening.
  */
 int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
-	      struct chat_turn **ret_turn, struct why *why);
+	      struct chat_turn **ret_turn, struct error *error);
 
 enum { CHAT_REQUEST_LEN = 16 };
 
@@ -195,22 +195,22 @@ struct chat_counts {
 };
 
 typedef void (*chat_counts_fn)(void *arg, int result, const struct chat_counts *counts,
-			       const struct why *why);
+			       const struct error *error);
 
 /* 0 if the conversation is loaded, as it nearly always is; -EAGAIN: fn is called once, later. For one that does
  * not exist everything is zero, or with must_exist it is REFUSE_NOT_FOUND. */
 int chat_count(struct chat *chat, struct text conversation, bool must_exist,
-	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct why *why);
+	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct error *error);
 
-typedef void (*chat_done_fn)(void *arg, int result, const struct why *why);
+typedef void (*chat_done_fn)(void *arg, int result, const struct error *error);
 
 /* Ends it: cancels its turns and waits until they have ended. REFUSE_NOT_FOUND. fn is called later if this
  * returns 0, else not at all. */
 int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg,
-		 struct why *why);
+		 struct error *error);
 
 /* Runs on the writer's thread. Only records that its clients are done with it. REFUSE_NOT_FOUND. */
-int chat_want_end(struct chat *chat, struct text conversation, struct why *why);
+int chat_want_end(struct chat *chat, struct text conversation, struct error *error);
 
 struct chat_compacted {
 	bool compacted;
@@ -219,7 +219,7 @@ struct chat_compacted {
 };
 
 typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compacted *done,
-				  const struct why *why);
+				  const struct error *error);
 
 /*
  * Replaces all turns but the newest two by a summary: the agent's own or, if the agent cannot
@@ -228,7 +228,7 @@ typedef void (*chat_compacted_fn)(void *arg, int result, const struct chat_compa
  * returns 0, else not at all.
  */
 int chat_compact(struct chat *chat, struct text conversation, bool must_exist, chat_compacted_fn fn,
-		 void *arg, struct why *why);
+		 void *arg, struct error *error);
 
 /* Where a conversation's programs run and what they may not touch, as requested. */
 struct chat_wish {
@@ -251,7 +251,7 @@ enum { CHAT_PATHS_MAX = 32, CHAT_TOOLS_MAX = 128, CHAT_CHILD_DEPTH = 5 };
  * (REFUSE_PARAMS).
  */
 int chat_resolve(struct chat *chat, int lane, struct arena *a, const struct chat_wish *wish,
-		 struct bounds *ret, struct why *why);
+		 struct bounds *ret, struct error *error);
 
 struct chat_new {
 	struct text id;              /* {NULL, 0}: one is made */
@@ -263,7 +263,7 @@ struct chat_new {
 /* Runs on the writer's thread. REFUSE_PARAMS if the id is taken or invalid, or the agent is
  * unknown. */
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
-		struct why *why);
+		struct error *error);
 
 /* A page: `limit` entries (0: the default) starting at `offset`. */
 struct conversation_page {
@@ -287,7 +287,7 @@ int chat_list(struct chat *chat, int lane, struct arena *a, struct conversation_
 
 /* Oldest first. */
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, struct message_page *page, struct why *why);
+		  bool must_exist, struct message_page *page, struct error *error);
 
 /* ---- ended conversations ---- */
 
@@ -299,7 +299,7 @@ int chat_list_ended(struct chat *chat, int lane, struct arena *a, struct text id
 
 /* Like chat_messages. REFUSE_NOT_FOUND for a number that no ended conversation has. */
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
-			struct text *ret_id, struct message_page *page, struct why *why);
+			struct text *ret_id, struct message_page *page, struct error *error);
 
 /* Which ones to delete for good, and what the last step did. */
 struct chat_purge {
@@ -310,7 +310,7 @@ struct chat_purge {
 };
 
 /* Runs on the writer's thread. Does one step, so that other writes need not wait for the whole. */
-int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why);
+int chat_purge(struct chat *chat, struct chat_purge *p, struct error *error);
 
 /* Runs on the writer's thread. Deletes some of those that were ended too long ago. */
 int chat_sweep(struct chat *chat, bool *ret_more);
@@ -352,7 +352,7 @@ void chat_note_spent(struct spend *spend, const char *agent, const struct agent_
 /* Who works if nobody is named: the default agent, unless it only quotes. NULL: nobody, which
  * the caller must refuse; `section` of the settings could name one. */
 struct agent *chat_worker(const struct chat *chat);
-int chat_refuse_work(struct why *why, const char *section);
+int chat_refuse_work(struct error *error, const char *section);
 
 /* One after another; NULL: there are no more. */
 struct agent *chat_agent_at(const struct chat *chat, unsigned i);

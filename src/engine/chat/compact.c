@@ -31,7 +31,7 @@ struct compaction {
 	int64_t summary_tokens;
 	struct lease lease;
 	bool leased; /* it must be released */
-	struct why why;
+	struct error error;
 };
 
 static struct compaction *compaction_of(struct errand *e)
@@ -50,26 +50,26 @@ static void free_compaction(struct errand *e)
 	free(compaction_of(e));
 }
 
-static void finish(struct errand *e, int result, const struct why *why)
+static void finish(struct errand *e, int result, const struct error *error)
 {
 	struct compaction *k = compaction_of(e);
 
-	k->fn(k->arg, result, &k->counts, why);
+	k->fn(k->arg, result, &k->counts, error);
 	free_compaction(e);
 }
 
-static void end(struct compaction *k, int result, const struct why *why)
+static void end(struct compaction *k, int result, const struct error *error)
 {
 	if (k->leased)
 		lease_give_back(&k->errand, &k->lease);
-	errand_finish(&k->errand, result, why);
+	errand_finish(&k->errand, result, error);
 }
 
 static void on_cancelled(struct errand *e)
 {
-	struct why why = {0};
+	struct error error = {0};
 
-	end(compaction_of(e), refuse(&why, REFUSE_CANCELLED, "cancelled"), &why);
+	end(compaction_of(e), refuse(&error, REFUSE_CANCELLED, "cancelled"), &error);
 }
 
 static int64_t total_tokens(const struct live_conversation *c)
@@ -100,7 +100,7 @@ static void keep_finished(struct work *w, int result)
 
 	k->leased = result != 0 && result != -ESTALE;
 	if (result == -ESTALE)
-		result = refuse_lost(&k->why);
+		result = refuse_lost(&k->error);
 	if (result == 0) {
 		window_drop_to(c, k->up_to);
 		c->summary_turn = k->up_to;
@@ -108,7 +108,7 @@ static void keep_finished(struct work *w, int result)
 		k->counts.compacted = true;
 		k->counts.tokens_after = total_tokens(c);
 	}
-	end(k, result, &k->why);
+	end(k, result, &k->error);
 	/* Its asker gets the result before the event. */
 	errand_report(&k->errand);
 }
@@ -142,17 +142,17 @@ static void keep(struct compaction *k, struct text summary)
 
 static void on_end(struct errand *e)
 {
-	struct why why = {0};
+	struct error error = {0};
 	int r = 0;
 
 	if (e->end.outcome == AGENT_CANCELLED)
-		r = refuse(&why, REFUSE_CANCELLED, "cancelled");
+		r = refuse(&error, REFUSE_CANCELLED, "cancelled");
 	else if (e->end.outcome == AGENT_FAILED)
-		r = refuse(&why, REFUSE_INTERNAL, "%s: %s", e->error_type, e->error_text);
+		r = refuse(&error, REFUSE_INTERNAL, "%s: %s", e->error_type, e->error_text);
 	else if (e->text.len == 0)
-		r = refuse(&why, REFUSE_INTERNAL, "the agent's summary is empty");
+		r = refuse(&error, REFUSE_INTERNAL, "the agent's summary is empty");
 	if (r != 0)
-		end(compaction_of(e), r, &why);
+		end(compaction_of(e), r, &error);
 	else
 		keep(compaction_of(e), (struct text) {.data = e->text.data, .len = e->text.len});
 }
@@ -275,7 +275,7 @@ static int take_run(struct work *w, int lane)
 	struct compaction *k = compaction_of_work(w);
 
 	return lease_take(&k->errand, &k->lease, store_lane(k->errand.chat->opts.store, lane),
-			  &k->why);
+			  &k->error);
 }
 
 static void take_finished(struct work *w, int result)
@@ -294,7 +294,7 @@ static void take_finished(struct work *w, int result)
 	if (result == 0)
 		result = start_reading(k);
 	if (result != 0)
-		end(k, result, &k->why);
+		end(k, result, &k->error);
 }
 
 static int take(struct compaction *k)
@@ -307,13 +307,13 @@ static void begin(struct errand *e)
 {
 	struct compaction *k = compaction_of(e);
 	const struct live_conversation *c = e->conversation;
-	struct why why = {0};
+	struct error error = {0};
 	int r = 0;
 
 	if (k->must_exist && c->seq == 0)
-		r = refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
+		r = refuse(&error, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	if (r == 0)
-		r = errand_choose_agent(e, &why);
+		r = errand_choose_agent(e, &error);
 	if (r == 0) {
 		k->counts.tokens_before = total_tokens(c);
 		k->counts.tokens_after = k->counts.tokens_before;
@@ -323,7 +323,7 @@ static void begin(struct errand *e)
 		if (r == 0)
 			return;
 	}
-	end(k, r, &why);
+	end(k, r, &error);
 }
 
 static const struct errand_ops compaction_ops = {
@@ -353,10 +353,10 @@ static int queue(struct chat *chat, struct text id, bool must_exist, chat_compac
 }
 
 int chat_compact(struct chat *chat, struct text conversation, bool must_exist, chat_compacted_fn fn,
-		 void *arg, struct why *why)
+		 void *arg, struct error *error)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 
-	return chat_check_id(id, "agent_id", why)
-		       ?: chat_check_room(chat, id, why) ?: queue(chat, id, must_exist, fn, arg);
+	return chat_check_id(id, "agent_id", error)
+		       ?: chat_check_room(chat, id, error) ?: queue(chat, id, must_exist, fn, arg);
 }

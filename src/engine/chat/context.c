@@ -225,13 +225,13 @@ static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 	struct arena *a = &e->context.arena;
 	struct agent_note *notes;
 	struct memory *hits;
-	struct why why = {0};
+	struct error error = {0};
 	unsigned n;
 	int r;
 
 	if (!ask->content.data)
 		return 0;
-	r = memory_search(e->chat->opts.memories, lane, a, &q, &hits, &n, &why);
+	r = memory_search(e->chat->opts.memories, lane, a, &q, &hits, &n, &error);
 	if (r != 0)
 		return r == WORK_WAITS ? r : 0;
 	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));

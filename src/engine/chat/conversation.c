@@ -193,7 +193,7 @@ static int take_loaded(struct live_conversation *c, const struct load *l)
 	return 0;
 }
 
-static void go_all(struct live_conversation *c, int result, const struct why *why)
+static void go_all(struct live_conversation *c, int result, const struct error *error)
 {
 	struct list *first;
 
@@ -201,14 +201,14 @@ static void go_all(struct live_conversation *c, int result, const struct why *wh
 		struct chat_wait *w = list_entry(first, struct chat_wait, link);
 
 		list_remove(first);
-		w->go(w, result, why);
+		w->go(w, result, error);
 	}
 }
 
 /* Everybody who waits for it learns why it cannot be loaded. */
 static void refuse_all(struct live_conversation *c, int result)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct list *first;
 
 	while ((first = list_first(&c->waiting))) {
@@ -217,12 +217,12 @@ static void refuse_all(struct live_conversation *c, int result)
 		errand_finish(list_entry(first, struct errand, link), result, NULL);
 	}
 	/* They may ask again. */
-	go_all(c, result, &why);
+	go_all(c, result, &error);
 }
 
 static void loaded(struct live_conversation *c, int result)
 {
-	struct why why = {0};
+	struct error error = {0};
 
 	conversation_hold(c);
 	if (result != 0) {
@@ -230,7 +230,7 @@ static void loaded(struct live_conversation *c, int result)
 		refuse_all(c, result);
 	} else {
 		c->stage = CONVERSATION_READY;
-		go_all(c, 0, &why);
+		go_all(c, 0, &error);
 	}
 	conversation_resume(c);
 }
@@ -366,28 +366,28 @@ struct count {
 };
 
 static int count_now(const struct live_conversation *c, bool must_exist,
-		     struct chat_counts *ret_counts, struct why *why)
+		     struct chat_counts *ret_counts, struct error *error)
 {
 	if (must_exist && c->seq == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
+		return refuse(error, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	window_count(c, ret_counts);
 	return 0;
 }
 
-static void count_go(struct chat_wait *w, int result, const struct why *loading)
+static void count_go(struct chat_wait *w, int result, const struct error *loading)
 {
 	struct count *n = list_entry(w, struct count, wait);
 	struct chat_counts counts;
-	struct why why = *loading;
+	struct error error = *loading;
 
 	if (result == 0)
-		result = count_now(n->conversation, n->must_exist, &counts, &why);
-	n->fn(n->arg, result, &counts, &why);
+		result = count_now(n->conversation, n->must_exist, &counts, &error);
+	n->fn(n->arg, result, &counts, &error);
 	free(n);
 }
 
 int chat_count(struct chat *chat, struct text conversation, bool must_exist,
-	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct why *why)
+	       struct chat_counts *ret_counts, chat_counts_fn fn, void *arg, struct error *error)
 {
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct live_conversation *c = conversation_find(chat, id);
@@ -396,8 +396,8 @@ int chat_count(struct chat *chat, struct text conversation, bool must_exist,
 
 	/* It is nearly always loaded: no memory and no other thread are needed. */
 	if (c && c->stage == CONVERSATION_READY && !outdated(c))
-		return count_now(c, must_exist, ret_counts, why);
-	r = chat_check_id(id, "agent_id", why);
+		return count_now(c, must_exist, ret_counts, error);
+	r = chat_check_id(id, "agent_id", error);
 	if (r != 0)
 		return r;
 	n = calloc(1, sizeof(*n));
@@ -414,7 +414,7 @@ int chat_count(struct chat *chat, struct text conversation, bool must_exist,
 	conversation_hold(c);
 	r = conversation_wait(c, &n->wait);
 	if (r == 0)
-		r = count_now(c, must_exist, ret_counts, why);
+		r = count_now(c, must_exist, ret_counts, error);
 	else if (r == -EAGAIN)
 		n = NULL;
 	free(n);

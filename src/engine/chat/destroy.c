@@ -18,9 +18,9 @@ struct destroy {
 	bool found;
 };
 
-static void destroy_done(struct destroy *d, int result, const struct why *why)
+static void destroy_done(struct destroy *d, int result, const struct error *error)
 {
-	d->fn(d->arg, result, why);
+	d->fn(d->arg, result, error);
 	free(d);
 }
 
@@ -42,15 +42,15 @@ static void destroy_finished(struct work *w, int result)
 {
 	struct destroy *d = list_entry(w, struct destroy, work);
 	struct live_conversation *c = d->conversation;
-	struct why why = {0};
+	struct error error = {0};
 
 	if (result == 0 && !d->found)
-		result = refuse(&why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
+		result = refuse(&error, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	c->destroy = NULL;
 	c->stale = true;
 	/* Update the conversation first: the callback may ask for it again at once. */
 	conversation_start_next(c);
-	destroy_done(d, result, &why);
+	destroy_done(d, result, &error);
 }
 
 void destroy_begin(struct destroy *d)
@@ -66,34 +66,34 @@ bool destroy_under_way(const struct destroy *d)
 }
 
 /* It is loaded. */
-static int take(struct destroy *d, struct why *why)
+static int take(struct destroy *d, struct error *error)
 {
 	struct live_conversation *c = d->conversation;
 
 	if (c->seq == 0 || c->destroy)
-		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
+		return refuse(error, REFUSE_NOT_FOUND, "conversation not found: '%s'", c->id);
 	c->destroy = d;
 	conversation_cancel(c);
 	return 0;
 }
 
-static void destroy_go(struct chat_wait *w, int result, const struct why *loading)
+static void destroy_go(struct chat_wait *w, int result, const struct error *loading)
 {
 	struct destroy *d = list_entry(w, struct destroy, wait);
-	struct why why = *loading;
+	struct error error = *loading;
 
 	if (result == 0)
-		result = take(d, &why);
+		result = take(d, &error);
 	if (result != 0)
-		destroy_done(d, result, &why);
+		destroy_done(d, result, &error);
 }
 
 int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, void *arg,
-		 struct why *why)
+		 struct error *error)
 {
 	struct live_conversation *c;
 	struct destroy *d;
-	int r = chat_check_id(conversation, "agent_id", why);
+	int r = chat_check_id(conversation, "agent_id", error);
 
 	if (r != 0)
 		return r;
@@ -110,7 +110,7 @@ int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, v
 	conversation_hold(c);
 	r = conversation_wait(c, &d->wait);
 	if (r == 0)
-		r = take(d, why);
+		r = take(d, error);
 	conversation_resume(c);
 	if (r == -EAGAIN)
 		return 0;

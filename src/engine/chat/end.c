@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/chat/inner.h"
 #include "store/chat.h"
 #include "store/store.h"
@@ -109,32 +109,32 @@ static int end_run(struct work *w, int lane)
 }
 
 /* How the outcome is reported: a failed agent is a refusal with its own message. */
-static int end_result(const struct chat_turn *t, struct why *why)
+static int end_result(const struct chat_turn *t, struct error *error)
 {
 	if (t->fault != 0)
 		return t->fault;
 	if (t->errand.end.outcome != AGENT_FAILED)
 		return 0;
-	return refuse(why, REFUSE_INTERNAL, "%s: %s", t->errand.error_type, t->errand.error_text);
+	return refuse(error, REFUSE_INTERNAL, "%s: %s", t->errand.error_type, t->errand.error_text);
 }
 
 static void not_kept(struct chat_turn *t, int r)
 {
-	struct why why = {0};
+	struct error error = {0};
 
 	t->errand.conversation->stale = true;
 	if (r == -ESTALE)
-		r = refuse_lost(&why);
+		r = refuse_lost(&error);
 	else
 		lease_give_back(&t->errand, &t->record.lease);
-	errand_finish(&t->errand, r, &why);
+	errand_finish(&t->errand, r, &error);
 }
 
 static void end_finished(struct work *w, int result)
 {
 	struct chat_turn *t = turn_of_work(w);
 	struct live_conversation *c = t->errand.conversation;
-	struct why why = {0};
+	struct error error = {0};
 
 	if (result != 0) {
 		log_err("could not store turn", "conversation=%s error=%s", c->id,
@@ -145,8 +145,8 @@ static void end_finished(struct work *w, int result)
 	window_grow(c, (has_answer(t) ? t->record.answer_tokens : 0) + t->tokens.correction,
 		    has_answer(t));
 	c->answered = c->answered || has_answer(t);
-	result = end_result(t, &why);
-	errand_finish(&t->errand, result, &why);
+	result = end_result(t, &error);
+	errand_finish(&t->errand, result, &error);
 	/* Its asker gets the answer before the events of the end. */
 	errand_report(&t->errand);
 }

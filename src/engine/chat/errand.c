@@ -76,7 +76,7 @@ void errand_cancel(struct errand *e)
 	}
 }
 
-void errand_finish(struct errand *e, int result, const struct why *why)
+void errand_finish(struct errand *e, int result, const struct error *error)
 {
 	struct live_conversation *c = e->conversation;
 
@@ -84,8 +84,8 @@ void errand_finish(struct errand *e, int result, const struct why *why)
 	if (c->running == e)
 		c->running = NULL;
 	e->result = result;
-	if (why)
-		e->why = *why;
+	if (error)
+		e->error = *error;
 	list_append(&e->chat->over, &e->link);
 	timer_start(e->chat->teller, 0);
 	conversation_start_next(c);
@@ -94,12 +94,12 @@ void errand_finish(struct errand *e, int result, const struct why *why)
 void errand_report(struct errand *e)
 {
 	list_remove(&e->link);
-	e->ops->finish(e, e->result, &e->why);
+	e->ops->finish(e, e->result, &e->error);
 }
 
 /* ---- the agent ---- */
 
-int errand_choose_agent(struct errand *e, struct why *why)
+int errand_choose_agent(struct errand *e, struct error *error)
 {
 	const struct live_conversation *c = e->conversation;
 
@@ -108,9 +108,9 @@ int errand_choose_agent(struct errand *e, struct why *why)
 	if (e->agent)
 		return 0;
 	if (c->agent_name)
-		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.60s' is not configured",
+		return refuse(error, REFUSE_UNAVAILABLE, "agent '%.60s' is not configured",
 			      c->agent_name);
-	return refuse(why, REFUSE_UNAVAILABLE, "no agent is configured");
+	return refuse(error, REFUSE_UNAVAILABLE, "no agent is configured");
 }
 
 static void on_text(void *arg, struct text piece)
@@ -191,17 +191,17 @@ void errand_start_agent(struct errand *e)
 		.on_text = on_text, .on_call = on_call, .on_end = on_end, .arg = e};
 	const struct live_conversation *c = e->conversation;
 	struct agent_ask *ask = &e->context.ask;
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	ask->bounds = bounds_for_agent(text_of(c->cwd), text_of(c->write_paths),
 				       text_of(c->disabled_tools));
-	r = e->agent->ops->start(e->agent, ask, &sink, &e->under_way, &why);
+	r = e->agent->ops->start(e->agent, ask, &sink, &e->under_way, &error);
 	arena_done(&e->context.arena);
 	if (r == 0)
 		return;
 	chat_note_spent(&e->chat->spend, e->agent->name,
 			&(struct agent_end) {.outcome = AGENT_FAILED, .usage = AGENT_NO_USAGE});
-	errand_fail(e, "AgentError", r > 0 ? why.text : strerror(-r));
+	errand_fail(e, "AgentError", r > 0 ? error.text : strerror(-r));
 	e->ops->on_end(e);
 }

@@ -28,7 +28,7 @@ int chat_publish(struct chat *chat, const char *type, struct text conversation)
 static const struct member counts[] = {COUNT(input), COUNT(output), COUNT(cache_read),
 				       COUNT(cache_written)};
 
-static const struct portrait usage = PORTRAIT(struct agent_usage, counts);
+static const struct schema usage = SCHEMA(struct agent_usage, counts);
 
 static void say_end(struct packer *p, const struct agent_usage *n, const char *state)
 {

@@ -77,22 +77,22 @@ static int check_loaded(const struct errand *e, const struct lease *l, struct co
 	return r == 0 && n != l->n_messages && e->n_again < COMPARED_MAX ? -EAGAIN : r;
 }
 
-int refuse_lost(struct why *why)
+int refuse_lost(struct error *error)
 {
 	return refuse(
-		why, REFUSE_UNAVAILABLE,
+		error, REFUSE_UNAVAILABLE,
 		"lost connection to the database; this host starts no work until it reconnects");
 }
 
 int lease_take(const struct errand *e, const struct lease *l, struct connection *db,
-	       struct why *why)
+	       struct error *error)
 {
 	const struct chat *chat = e->chat;
 	bool taken = false;
 	int r;
 
 	if (l->epoch == 0)
-		return node_shares(chat->opts.node) ? refuse_lost(why) : 0;
+		return node_shares(chat->opts.node) ? refuse_lost(error) : 0;
 	r = store_conversation_take(db, l->conversation, l->epoch, node_name(chat->opts.node),
 				    &taken);
 	if (r == 0 && !taken)

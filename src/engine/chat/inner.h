@@ -73,7 +73,7 @@ struct chat {
 /* Something that continues when its conversation is loaded. */
 struct chat_wait {
 	struct list link;
-	void (*go)(struct chat_wait *w, int result, const struct why *why);
+	void (*go)(struct chat_wait *w, int result, const struct error *error);
 };
 
 struct live_conversation {
@@ -131,7 +131,7 @@ struct errand {
 	struct list link; /* in conversation->waiting, or chat->over */
 	enum { ERRAND_WAITS, ERRAND_RUNS, ERRAND_OVER } stage;
 	int result; /* while it is over */
-	struct why why;
+	struct error error;
 	bool cancelled;   /* while it runs */
 	unsigned n_again; /* how often it was put back, and its conversation loaded again */
 	struct arena arena;
@@ -171,7 +171,7 @@ struct errand_ops {
 	/* It was cancelled while it waited. */
 	void (*on_cancelled)(struct errand *e);
 	/* Tells the asker, and frees it; the conversation may be gone. */
-	void (*finish)(struct errand *e, int result, const struct why *why);
+	void (*finish)(struct errand *e, int result, const struct error *error);
 	/* Frees it without telling anyone. */
 	void (*free)(struct errand *e);
 };
@@ -194,7 +194,7 @@ struct lease {
 
 /* A turn in the store. It belongs to a thread while that works on it. */
 struct turn_record {
-	struct why why;
+	struct error error;
 	struct lease lease;
 	int64_t known;           /* its conversation, when it began; 0: it is to be found or made */
 	struct conversation row; /* of the one found or made, in the errand's arena */
@@ -239,7 +239,8 @@ static inline struct chat_turn *turn_of_work(struct work *w)
 struct agent *chat_find_agent(const struct chat *chat, struct text name);
 
 /* Refuses an unknown agent, as a fault of that field. */
-int chat_check_agent(const struct chat *chat, struct text name, const char *field, struct why *why);
+int chat_check_agent(const struct chat *chat, struct text name, const char *field,
+		     struct error *error);
 
 static inline const struct chat_roster *chat_roster(const struct chat *chat)
 {
@@ -295,7 +296,7 @@ void conversation_free(struct live_conversation *c);
 
 /* Refuses a number that no ended conversation has. */
 int conversation_find_ended(struct connection *db, struct arena *a, int64_t number,
-			    struct conversation *ret_row, struct why *why);
+			    struct conversation *ret_row, struct error *error);
 
 /* ---- destroy.c ---- */
 
@@ -316,7 +317,7 @@ struct lease lease_of(const struct live_conversation *c);
 /* These three are on the writer's thread. -EAGAIN: another host has it, or has added to it since it was
  * loaded. */
 int lease_take(const struct errand *e, const struct lease *l, struct connection *db,
-	       struct why *why);
+	       struct error *error);
 /* -ESTALE: this life does not have it any more. */
 int lease_check(const struct errand *e, const struct lease *l, struct connection *db);
 int lease_release(const struct errand *e, const struct lease *l, struct connection *db);
@@ -325,7 +326,7 @@ void lease_give_back(const struct errand *e, const struct lease *l);
 /* Whether that is still under way, so that nothing may begin. */
 bool conversation_is_owed(const struct live_conversation *c);
 /* What is told to whoever asked when this life has lost its conversation. */
-int refuse_lost(struct why *why);
+int refuse_lost(struct error *error);
 
 /* ---- window.c ---- */
 
@@ -369,13 +370,13 @@ void errand_cancel(struct errand *e);
 
 /* Starts the conversation's next errand. In the next pass of the loop the asker of this one gets the result, and
  * it is freed. */
-void errand_finish(struct errand *e, int result, const struct why *why);
+void errand_finish(struct errand *e, int result, const struct error *error);
 
 /* The same, now: never inside the call of an asker. */
 void errand_report(struct errand *e);
 
 /* Its own agent, or the conversation's; refuses if there is none. */
-int errand_choose_agent(struct errand *e, struct why *why);
+int errand_choose_agent(struct errand *e, struct error *error);
 
 /* Starts it with context.ask; ops->on_end follows in any case. */
 void errand_start_agent(struct errand *e);
@@ -389,7 +390,7 @@ int errand_submit(struct errand *e, int (*run)(struct work *w, int lane),
 /* ---- ask.c ---- */
 
 /* Whether one more errand may wait there. */
-int chat_check_room(struct chat *chat, struct text id, struct why *why);
+int chat_check_room(struct chat *chat, struct text id, struct error *error);
 
 /* ---- turn.c ---- */
 

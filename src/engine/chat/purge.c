@@ -16,7 +16,7 @@ enum {
 
 /* As much of one as *rows allows, which become fewer. *ret_more: it is not gone yet. */
 static int purge_one(struct chat *chat, int64_t number, unsigned *rows, bool *ret_more,
-		     struct why *why)
+		     struct error *error)
 {
 	struct connection *db = store_writer(chat->opts.store);
 	struct conversation row;
@@ -25,7 +25,7 @@ static int purge_one(struct chat *chat, int64_t number, unsigned *rows, bool *re
 	int r;
 
 	arena_init(&arena, ROW_BYTES);
-	r = conversation_find_ended(db, &arena, number, &row, why)
+	r = conversation_find_ended(db, &arena, number, &row, error)
 		    ?: store_conversation_purge(db, number, *rows, &n, ret_more);
 	if (r == 0 && !*ret_more)
 		r = chat_publish(chat, "chat.purged", row.id);
@@ -36,7 +36,7 @@ static int purge_one(struct chat *chat, int64_t number, unsigned *rows, bool *re
 
 /* A step of deleting all that were ended before this time. */
 static int purge_older(struct chat *chat, int64_t before_ms, int64_t *n_purged, bool *ret_more,
-		       struct why *why)
+		       struct error *error)
 {
 	unsigned rows = STEP_ROWS;
 	bool more = false;
@@ -48,7 +48,7 @@ static int purge_older(struct chat *chat, int64_t before_ms, int64_t *n_purged, 
 
 		*ret_more = number != 0;
 		if (r == 0 && number != 0)
-			r = purge_one(chat, number, &rows, &more, why);
+			r = purge_one(chat, number, &rows, &more, error);
 		if (r != 0 || number == 0)
 			return r;
 		*n_purged += !more;
@@ -56,15 +56,15 @@ static int purge_older(struct chat *chat, int64_t before_ms, int64_t *n_purged, 
 	return 0;
 }
 
-int chat_purge(struct chat *chat, struct chat_purge *p, struct why *why)
+int chat_purge(struct chat *chat, struct chat_purge *p, struct error *error)
 {
 	unsigned rows = STEP_ROWS;
 	int r;
 
 	p->n_purged = 0;
 	if (p->number == 0)
-		return purge_older(chat, p->before_ms, &p->n_purged, &p->more, why);
-	r = purge_one(chat, p->number, &rows, &p->more, why);
+		return purge_older(chat, p->before_ms, &p->n_purged, &p->more, error);
+	r = purge_one(chat, p->number, &rows, &p->more, error);
 	p->n_purged = r == 0 && !p->more;
 	return r;
 }
@@ -77,7 +77,7 @@ bool chat_sweeps(const struct chat *chat)
 int chat_sweep(struct chat *chat, bool *ret_more)
 {
 	int64_t n = 0;
-	struct why why = {0};
+	struct error error = {0};
 
-	return purge_older(chat, clock_utc_ms() - chat->opts.keep_ms, &n, ret_more, &why);
+	return purge_older(chat, clock_utc_ms() - chat->opts.keep_ms, &n, ret_more, &error);
 }

@@ -28,22 +28,22 @@ static int make_id(struct arena *a, struct text *ret_id)
 	return ret_id->data ? 0 : -ENOMEM;
 }
 
-static int check_new(struct chat *chat, const struct chat_new *in, struct why *why)
+static int check_new(struct chat *chat, const struct chat_new *in, struct error *error)
 {
-	int r = in->id.data ? chat_check_id(in->id, "agent_id", why) : 0;
+	int r = in->id.data ? chat_check_id(in->id, "agent_id", error) : 0;
 
 	if (r != 0)
 		return r;
 	if (in->system.len > CHAT_TEXT_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
 			      CHAT_TEXT_MAX);
 	if (in->system.len > 0 && memchr(in->system.data, '\0', in->system.len))
-		return refuse_field(why, "system_prompt", "system_prompt has a NUL character");
-	return in->agent.data ? chat_check_agent(chat, in->agent, "model", why) : 0;
+		return refuse_field(error, "system_prompt", "system_prompt has a NUL character");
+	return in->agent.data ? chat_check_agent(chat, in->agent, "model", error) : 0;
 }
 
 int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, struct text *ret_id,
-		struct why *why)
+		struct error *error)
 {
 	int64_t now = clock_utc_ms();
 	struct conversation row = {
@@ -54,7 +54,7 @@ int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, s
 		.created_ms = now,
 		.updated_ms = now,
 	};
-	int r = check_new(chat, in, why);
+	int r = check_new(chat, in, error);
 
 	if (r == 0 && !in->id.data)
 		r = make_id(a, &row.id);
@@ -62,7 +62,7 @@ int chat_create(struct chat *chat, struct arena *a, const struct chat_new *in, s
 		return r;
 	r = store_conversation_add(store_writer(chat->opts.store), &row, &row.seq);
 	if (r == -EEXIST)
-		return refuse_field(why, "agent_id", "Agent already exists: %.*s",
+		return refuse_field(error, "agent_id", "Agent already exists: %.*s",
 				    TEXT_ARGS(row.id));
 	if (r == 0)
 		r = chat_publish(chat, "chat.created", row.id);
@@ -81,7 +81,7 @@ void chat_committed(struct chat *chat)
 	atomic_fetch_add(&chat->made, 1);
 }
 
-int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
+int chat_want_end(struct chat *chat, struct text conversation, struct error *error)
 {
 	struct connection *db = store_writer(chat->opts.store);
 	int64_t now = clock_utc_ms();
@@ -89,13 +89,13 @@ int chat_want_end(struct chat *chat, struct text conversation, struct why *why)
 		.id = conversation, .created_ms = now, .updated_ms = now, .wants_end = true};
 	int64_t seq;
 	bool found;
-	int r = chat_check_id(conversation, "agent_id", why)
+	int r = chat_check_id(conversation, "agent_id", error)
 			?: store_conversation_want_end(db, conversation, &found);
 
 	if (r != 0 || found)
 		return r;
 	if (!text_is(conversation, CHAT_DEFAULT))
-		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
+		return refuse(error, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(conversation));
 	r = store_conversation_add(db, &row, &seq)
 		    ?: chat_publish(chat, "chat.created", conversation);
@@ -194,13 +194,13 @@ static int read_page(struct connection *db, struct arena *a, int64_t seq, struct
 }
 
 int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conversation,
-		  bool must_exist, struct message_page *page, struct why *why)
+		  bool must_exist, struct message_page *page, struct error *error)
 {
 	struct connection *db = store_lane(chat->opts.store, lane);
 	struct text id = conversation.data ? conversation : TEXT(CHAT_DEFAULT);
 	struct conversation row;
 	bool found;
-	int r = chat_check_id(id, "agent_id", why)
+	int r = chat_check_id(id, "agent_id", error)
 			?: store_conversation_find(db, id, a, &row, &found);
 
 	if (r != 0)
@@ -208,30 +208,30 @@ int chat_messages(struct chat *chat, int lane, struct arena *a, struct text conv
 	if (found)
 		return read_page(db, a, row.seq, page);
 	if (must_exist)
-		return refuse(why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
+		return refuse(error, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(id));
 	*page = (struct message_page) {.offset = page->offset, .limit = page->limit};
 	return 0;
 }
 
 int conversation_find_ended(struct connection *db, struct arena *a, int64_t number,
-			    struct conversation *ret_row, struct why *why)
+			    struct conversation *ret_row, struct error *error)
 {
 	bool found = false;
 	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
 
 	if (r == 0 && !found)
-		return refuse(why, REFUSE_NOT_FOUND, "ended conversation not found: number %lld",
+		return refuse(error, REFUSE_NOT_FOUND, "ended conversation not found: number %lld",
 			      (long long)number);
 	return r;
 }
 
 int chat_messages_ended(struct chat *chat, int lane, struct arena *a, int64_t number,
-			struct text *ret_id, struct message_page *page, struct why *why)
+			struct text *ret_id, struct message_page *page, struct error *error)
 {
 	struct connection *db = store_lane(chat->opts.store, lane);
 	struct conversation row;
-	int r = conversation_find_ended(db, a, number, &row, why);
+	int r = conversation_find_ended(db, a, number, &row, error);
 
 	if (r != 0)
 		return r;

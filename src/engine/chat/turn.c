@@ -34,12 +34,12 @@ static void free_errand(struct errand *e)
 
 /* ---- reporting ---- */
 
-static void finish(struct errand *e, int result, const struct why *why)
+static void finish(struct errand *e, int result, const struct error *error)
 {
 	struct chat_turn *t = turn_of(e);
 	const struct chat_answer answer = {
 		.result = result,
-		.why = why,
+		.error = error,
 		.conversation = t->ask.conversation,
 		.request_id = t->ask.request_id,
 		.content = {.data = e->text.data ? e->text.data : "", .len = e->text.len},
@@ -134,7 +134,7 @@ static int find_conversation(struct chat_turn *t, struct connection *db)
 	if (r != 0)
 		return r;
 	if (!rec->found && t->ask.must_exist)
-		return refuse(&rec->why, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
+		return refuse(&rec->error, REFUSE_NOT_FOUND, "conversation not found: '%.*s'",
 			      TEXT_ARGS(id));
 	if (!rec->found) {
 		rec->row = (struct conversation) {
@@ -208,7 +208,7 @@ static int begin_run(struct work *w, int lane)
 	/* There is one turn at a time: if another one is running in the store, its end could not
 	 * be stored. */
 	if (r == 0)
-		r = lease_take(&t->errand, &rec->lease, db, &rec->why)
+		r = lease_take(&t->errand, &rec->lease, db, &rec->error)
 			    ?: store_turn_interrupt(db, rec->lease.conversation, rec->started_ms,
 						    &n);
 	if (r != 0)
@@ -314,7 +314,7 @@ static void begin_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		errand_finish(e, result, &t->record.why);
+		errand_finish(e, result, &t->record.error);
 		return;
 	}
 	result = take_begun(t);
@@ -347,7 +347,7 @@ static void weigh_question(struct chat_turn *t)
 static void begin(struct errand *e)
 {
 	struct chat_turn *t = turn_of(e);
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	t->tokens = (struct turn_tokens) {0};
@@ -357,9 +357,9 @@ static void begin(struct errand *e)
 		.known = e->conversation->seq,
 	};
 	weigh_question(t);
-	r = errand_choose_agent(e, &why) ?: errand_submit(e, begin_run, begin_finished, true);
+	r = errand_choose_agent(e, &error) ?: errand_submit(e, begin_run, begin_finished, true);
 	if (r != 0)
-		errand_finish(e, r, &why);
+		errand_finish(e, r, &error);
 }
 
 const struct errand_ops turn_ops = {

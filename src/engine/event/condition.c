@@ -249,22 +249,23 @@ static const struct operator* operator_find(struct text name)
 
 /* ---- conditions ---- */
 
-static int check(const struct event_condition *c, struct pattern **ret_pattern, struct why *why)
+static int check(const struct event_condition *c, struct pattern **ret_pattern, struct error *error)
 {
 	const struct operator* op = operator_find(c->operator);
 	double number;
 
 	if (c->field.len == 0)
-		return refuse_field(why, "conditions", "a condition requires a field");
+		return refuse_field(error, "conditions", "a condition requires a field");
 	if (!op)
-		return refuse_field(why, "conditions",
+		return refuse_field(error, "conditions",
 				    "unknown operator '%.*s': use eq, neq, contains, matches, gt, "
 				    "lt, gte, lte, exists or not_exists",
 				    TEXT_ARGS(text_cut(c->operator, 40)));
 	if (op->holds == matches)
-		return pattern_new(value_text(c->value), ret_pattern, why);
+		return pattern_new(value_text(c->value), ret_pattern, error);
 	if (op->holds == compares && !read_number(c->value, &number))
-		return refuse_field(why, "conditions", "operator '%s' requires a number", op->name);
+		return refuse_field(error, "conditions", "operator '%s' requires a number",
+				    op->name);
 	return 0;
 }
 
@@ -277,7 +278,7 @@ static int copy(struct arena *a, struct event_condition *c)
 }
 
 int conditions_make(struct conditions *c, struct arena *a, const struct event_condition *from,
-		    unsigned n, struct why *why)
+		    unsigned n, struct error *error)
 {
 	c->list = arena_zalloc(a, (n + 1) * sizeof(c->list[0]));
 	c->patterns = arena_zalloc(a, (n + 1) * sizeof(struct pattern *));
@@ -288,7 +289,7 @@ int conditions_make(struct conditions *c, struct arena *a, const struct event_co
 		int r;
 
 		*one = from[c->n];
-		r = copy(a, one) ?: check(one, &c->patterns[c->n], why);
+		r = copy(a, one) ?: check(one, &c->patterns[c->n], error);
 		if (r != 0)
 			return r;
 	}

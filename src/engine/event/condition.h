@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "model/event.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct pattern;
 
@@ -42,7 +42,7 @@ struct conditions {
 
 /* Copies them into the arena; refuses an invalid one. conditions_done is called in any case. */
 int conditions_make(struct conditions *c, struct arena *a, const struct event_condition *from,
-		    unsigned n, struct why *why);
+		    unsigned n, struct error *error);
 void conditions_done(struct conditions *c);
 
 /* `steps` are what is left of EVENT_STEPS; an expression for which none are left finds nothing. */

@@ -178,7 +178,7 @@ static int note(struct event_batch *b, const struct event *event, struct event_p
 		return -ENOMEM;
 	at = &b->list[b->notes.n];
 	*at = *event;
-	if (portrait_copy(&event_portrait, &b->arena, at) != 0)
+	if (schema_copy(&event_schema, &b->arena, at) != 0)
 		return -ENOMEM;
 	b->premises[b->notes.n] = premise;
 	b->notes.n_open += premise.change != NULL;

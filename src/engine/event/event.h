@@ -18,7 +18,7 @@
 #include "base/pack.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 

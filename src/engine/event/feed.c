@@ -17,7 +17,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/event/inner.h"
 #include "store/store.h"
 

@@ -48,7 +48,7 @@ static int keep_row(struct arena *a, const struct event *row, struct event *ret_
 	*ret_event = *row;
 	if (!packed_is_object(row->data))
 		ret_event->data = TEXT(PACKED_NO_OBJECT);
-	return portrait_copy(&event_portrait, a, ret_event);
+	return schema_copy(&event_schema, a, ret_event);
 }
 
 /* ---- types ---- */
@@ -146,7 +146,7 @@ static int take_row(struct scan *s, const struct event *row)
 	if (r != 0)
 		return r;
 	s->n++;
-	s->bytes += portrait_bytes(&event_portrait, row);
+	s->bytes += schema_bytes(&event_schema, row);
 	s->at = row->seq;
 	return 0;
 }

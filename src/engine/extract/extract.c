@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/metric.h"
 #include "model/project.h"
@@ -72,7 +72,7 @@ struct extracts {
 	struct fact facts[FACTS_MAX];
 	unsigned n_facts;
 	unsigned n_stored;
-	struct why why;
+	struct error error;
 };
 
 static void submit(struct extracts *x, int (*run)(struct work *w, int lane),
@@ -165,7 +165,7 @@ static int store_fact(struct extracts *x, const struct fact *f, struct text orig
 		.once = true,
 	};
 	struct memory memory;
-	int r = memory_add(x->opts.memories, &x->arena, &new, &memory, &x->why);
+	int r = memory_add(x->opts.memories, &x->arena, &new, &memory, &x->error);
 
 	if (r == 0)
 		x->n_stored += !memory.repeated;
@@ -207,7 +207,7 @@ static void keep_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		failed(x, result > 0 ? x->why.text : fault_words(result));
+		failed(x, result > 0 ? x->error.text : fault_words(result));
 		return;
 	}
 	x->n_failures = 0;
@@ -239,7 +239,7 @@ static int look_up(struct extracts *x, int lane, struct fact *f)
 		.text = f->text, .limit = ALIKE_MAX, .by = asker_of(x), .wait = &x->wait};
 	struct memory *hits;
 	unsigned n;
-	int r = memory_search(x->opts.memories, lane, &x->arena, &q, &hits, &n, &x->why);
+	int r = memory_search(x->opts.memories, lane, &x->arena, &q, &hits, &n, &x->error);
 
 	f->known = false;
 	for (unsigned i = 0; r == 0 && i < n && !f->known; i++)
@@ -267,7 +267,7 @@ static void look_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, result > 0 ? x->why.text : fault_words(result));
+		failed(x, result > 0 ? x->error.text : fault_words(result));
 	else
 		keep(x);
 }
@@ -285,16 +285,16 @@ static void on_text(void *arg, struct text piece)
 }
 
 /* A piece that cannot be read again and again is passed over. */
-static void no_answer(struct extracts *x, const char *why)
+static void no_answer(struct extracts *x, const char *reason)
 {
 	if (x->n_failures + 1 >= TRIES_MAX && !x->stopping) {
 		log_warn("fact extraction skipped", "agent=%s from=%.*s reason=\"%s\"", x->agent,
-			 TEXT_ARGS(x->source.id), why);
+			 TEXT_ARGS(x->source.id), reason);
 		x->n_facts = 0;
 		keep(x);
 		return;
 	}
-	failed(x, why);
+	failed(x, reason);
 }
 
 static void on_end(void *arg, const struct agent_end *end)
@@ -354,9 +354,9 @@ static void ask_agent(struct extracts *x)
 		failed(x, "agent not found");
 		return;
 	}
-	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->why);
+	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->error);
 	if (r != 0)
-		no_answer(x, r > 0 ? x->why.text : fault_words(r));
+		no_answer(x, r > 0 ? x->error.text : fault_words(r));
 }
 
 /* ---- first: what was said ---- */
@@ -485,27 +485,27 @@ static void on_tick(void *arg)
 
 /* ---- start and end ---- */
 
-static int check_agent(const struct extracts_opts *opts, struct why *why)
+static int check_agent(const struct extracts_opts *opts, struct error *error)
 {
 	struct agent *a = chat_agent(opts->chat, text_of(opts->agent));
 
 	if (!a)
-		return refuse(why, REFUSE_PARAMS, "memory.extract: agent not found: '%.60s'",
+		return refuse(error, REFUSE_PARAMS, "memory.extract: agent not found: '%.60s'",
 			      opts->agent);
 	if (a->ops->quotes_only)
-		return refuse(why, REFUSE_PARAMS,
+		return refuse(error, REFUSE_PARAMS,
 			      "memory.extract: agent '%.60s' only quotes stored text and cannot "
 			      "extract facts",
 			      opts->agent);
-	return a->ops->check_bounds ? a->ops->check_bounds(a, &nothing, why) : 0;
+	return a->ops->check_bounds ? a->ops->check_bounds(a, &nothing, error) : 0;
 }
 
 int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extracts,
-		   struct why *why)
+		   struct error *error)
 {
 	uint64_t tick = (uint64_t)opts->idle_ms / 4;
 	struct extracts *x;
-	int r = check_agent(opts, why)
+	int r = check_agent(opts, error)
 			?: store_extract_begin(store_writer(opts->store), clock_utc_ms());
 
 	if (r != 0)

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -39,7 +39,7 @@ struct extracts_opts {
 /* Call it before the threads start. Refuses an agent that does not exist, writes nothing of its
  * own, or cannot be kept from writing files. */
 int extracts_start(const struct extracts_opts *opts, struct extracts **ret_extracts,
-		   struct why *why);
+		   struct error *error);
 
 /* What the agent used. On the loop; NULL for NULL. */
 const struct spend *extracts_spend(const struct extracts *x);

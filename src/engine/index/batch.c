@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/event/event.h"
 #include "engine/index/changes.h"
 #include "engine/index/embedding_inner.h"
@@ -46,7 +46,7 @@ struct batch {
 	float *scales;
 	bool *usable;
 	bool is_first; /* the first with vectors of this length: others may have to be made again */
-	struct why why;
+	struct error error;
 };
 
 static struct batch *batch_new(struct embedding *e)
@@ -148,7 +148,7 @@ static struct batch *batch_back(struct work *w, int result)
 		return NULL;
 	}
 	if (result != 0) {
-		failed(b, result > 0 ? b->why.text : fault_words(result), 0);
+		failed(b, result > 0 ? b->error.text : fault_words(result), 0);
 		return NULL;
 	}
 	return b;
@@ -254,7 +254,7 @@ static int read_run(struct work *w, int lane)
 	struct batch *b = list_entry(w, struct batch, work);
 	struct embeddings_vectors v;
 
-	return embeddings_read(&b->arena, b->answer, b->n, &v, &b->why) ?: make_vectors(b, &v);
+	return embeddings_read(&b->arena, b->answer, b->n, &v, &b->error) ?: make_vectors(b, &v);
 }
 
 static void read_finished(struct work *w, int result)
@@ -266,11 +266,11 @@ static void read_finished(struct work *w, int result)
 		return;
 	for (unsigned i = 0; i < b->n; i++)
 		b->embedding->n_passed_over += !b->usable[i];
-	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->why);
+	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->error);
 	if (r == 0)
 		submit(b, put_run, put_finished, true);
 	else
-		failed(b, b->why.text, 0);
+		failed(b, b->error.text, 0);
 }
 
 /* ---- first: asking the model ---- */

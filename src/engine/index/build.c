@@ -10,7 +10,7 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/index/changes.h"
 #include "engine/index/file.h"
 #include "engine/index/inner.h"

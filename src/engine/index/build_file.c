@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/index/file.h"
 #include "engine/index/inner.h"
 

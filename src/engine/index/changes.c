@@ -37,8 +37,7 @@ int memory_change_keep(struct list *changes, const struct memory_change *change)
 	list_append(changes, &c->link);
 	arena_init(&c->arena, CHANGE_MAX);
 	c->memory = change->memory;
-	if (portrait_copy(&memory_portrait, &c->arena, &c->memory) == 0 &&
-	    copy_vector(c, change) == 0)
+	if (schema_copy(&memory_schema, &c->arena, &c->memory) == 0 && copy_vector(c, change) == 0)
 		return 0;
 	change_free(c);
 	return -ENOMEM;

@@ -52,7 +52,7 @@ static void on_timer(void *arg)
 
 /* ---- the length of vectors ---- */
 
-int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct why *why)
+int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct error *error)
 {
 	unsigned known = atomic_load(&e->dim);
 	uint64_t now = loop_now_ms(e->loop);
@@ -62,7 +62,7 @@ int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct
 		return 0;
 	if (known != 0) {
 		if (e->dim_changed_ms && now - e->dim_changed_ms < DIM_CHANGE_MS)
-			return refuse(why, REFUSE_CONFLICT,
+			return refuse(error, REFUSE_CONFLICT,
 				      "the model now returns vectors of length %u instead of %u",
 				      dim, known);
 		log_info("embedding model changed, re-embedding memories", "model=%s dim=%u was=%u",
@@ -148,12 +148,12 @@ static void on_wake(void *arg)
 	struct embedding *e = arg;
 	int64_t dirty = atomic_exchange(&e->dirty, INT64_MAX);
 	unsigned dim = atomic_exchange(&e->strange_dim, 0);
-	struct why why;
+	struct error error;
 	bool is_new;
 
 	if (e->stopping)
 		return;
-	if (dim != 0 && embedding_check_dim(e, dim, &is_new, &why) == 0 && is_new)
+	if (dim != 0 && embedding_check_dim(e, dim, &is_new, &error) == 0 && is_new)
 		embedding_look_from(e, 1);
 	if (dirty != INT64_MAX)
 		embedding_look_from(e, dirty);
@@ -188,7 +188,7 @@ bool embedding_fails(const struct embedding *e)
 
 CLEANUP_POINTER(embedding, embedding_free)
 
-static int open_model(struct embedding *e, const struct embedding_opts *opts, struct why *why)
+static int open_model(struct embedding *e, const struct embedding_opts *opts, struct error *error)
 {
 	const struct embeddings_opts model = {
 		.url = opts->url, .model = opts->model, .key = opts->key};
@@ -197,7 +197,7 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 	e->url = strdup(opts->url);
 	if (!e->name || !e->url)
 		return -ENOMEM;
-	return embeddings_new(e->loop, &model, &e->model, why) ?:
+	return embeddings_new(e->loop, &model, &e->model, error) ?:
 		timer_new(e->loop, on_timer, e, &e->timer) ?:
 		timer_new(e->loop, on_patience, e, &e->patience) ?:
 		wake_new(e->loop, on_wake, e, &e->wake);
@@ -205,7 +205,7 @@ static int open_model(struct embedding *e, const struct embedding_opts *opts, st
 
 int embedding_start(const struct embedding_opts *opts, struct store *store,
 		    struct memory_changes *changes, struct events *events,
-		    struct embedding **ret_embedding, struct why *why)
+		    struct embedding **ret_embedding, struct error *error)
 {
 	CLEANUP(embedding_freep) struct embedding *e = calloc(1, sizeof(*e));
 	int r;
@@ -225,7 +225,7 @@ int embedding_start(const struct embedding_opts *opts, struct store *store,
 	e->rewind = INT64_MAX;
 	atomic_init(&e->dirty, INT64_MAX);
 	atomic_init(&e->heard, INT64_MAX);
-	r = open_model(e, opts, why);
+	r = open_model(e, opts, error);
 	if (r != 0)
 		return r;
 	wake_hold(e->wake, false);

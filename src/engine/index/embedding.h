@@ -12,7 +12,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -35,7 +35,7 @@ struct embedding_opts {
  * memories have got a vector (NULL: there are no other hosts). Refuses an invalid URL or key. */
 int embedding_start(const struct embedding_opts *opts, struct store *store,
 		    struct memory_changes *changes, struct events *events,
-		    struct embedding **ret_embedding, struct why *why);
+		    struct embedding **ret_embedding, struct error *error);
 
 /* Starts nothing new. Open questions continue. Accepts NULL. */
 void embedding_stop(struct embedding *e);

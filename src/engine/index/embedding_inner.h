@@ -82,7 +82,7 @@ unsigned embedding_back_off(unsigned n, unsigned most_ms);
  * The same name may refer to another model by now; then all vectors are made again. A name
  * that alternates between two models is refused, since we would otherwise do so for ever.
  */
-int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct why *why);
+int embedding_check_dim(struct embedding *e, unsigned dim, bool *ret_new, struct error *error);
 
 /* Any thread may call it: whether a vector of this length can be compared with those in the
  * store. If no length was known, this one is recorded. */

@@ -20,7 +20,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/index/changes.h"
 #include "engine/index/file.h"
 #include "engine/index/inner.h"

@@ -94,15 +94,15 @@ int embedding_read(struct embedding *e, struct arena *a, struct text answer,
 		   struct embedding_vector *ret_vector)
 {
 	struct embeddings_vectors v;
-	struct why why;
+	struct error error;
 	int r;
 
 	*ret_vector = (struct embedding_vector) {0};
 	if (!e || !answer.data)
 		return 0;
-	r = embeddings_read(a, answer, 1, &v, &why);
+	r = embeddings_read(a, answer, 1, &v, &error);
 	if (r > 0)
-		log_debug("could not embed query", "reason=\"%s\"", why.text);
+		log_debug("could not embed query", "reason=\"%s\"", error.text);
 	if (r != 0)
 		return r > 0 ? 0 : r;
 	if (!vector_normalise(v.numbers, v.dim) || !embedding_take_dim(e, v.dim))

@@ -31,32 +31,32 @@ struct vectors_ask {
 	unsigned n_batches;
 	struct batch *batches; /* in the arena */
 	size_t n_bytes;        /* of their answers */
-	void (*done)(void *arg, int r, const struct why *why);
+	void (*done)(void *arg, int r, const struct error *error);
 	void *arg;
 };
 
-int vectors_check(const char *name, struct text text, struct why *why)
+int vectors_check(const char *name, struct text text, struct error *error)
 {
 	if (text.len == 0)
-		return refuse_field(why, name, "%s is required", name);
+		return refuse_field(error, name, "%s is required", name);
 	if (text.len > VECTORS_TEXT_MAX)
-		return refuse_field(why, name, "%s is longer than %d bytes", name,
+		return refuse_field(error, name, "%s is longer than %d bytes", name,
 				    VECTORS_TEXT_MAX);
 	return 0;
 }
 
-int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct why *why)
+int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct error *error)
 {
 	if (n == 0)
-		return refuse_field(why, name, "%s is required", name);
+		return refuse_field(error, name, "%s is required", name);
 	if (n > VECTORS_TEXTS_MAX)
-		return refuse_field(why, name, "%s has more than %d strings", name,
+		return refuse_field(error, name, "%s has more than %d strings", name,
 				    VECTORS_TEXTS_MAX);
 	for (unsigned i = 0; i < n; i++) {
 		if (texts[i].len == 0)
-			return refuse_field(why, name, "%s has an empty string", name);
+			return refuse_field(error, name, "%s has an empty string", name);
 		if (texts[i].len > VECTORS_TEXT_MAX)
-			return refuse_field(why, name, "%s has a string of more than %d bytes",
+			return refuse_field(error, name, "%s has a string of more than %d bytes",
 					    name, VECTORS_TEXT_MAX);
 	}
 	return 0;
@@ -76,27 +76,27 @@ unsigned vectors_dim(const struct embedding *e)
 
 static int ask_next(struct vectors_ask *q);
 
-static int judge(const struct embeddings_answer *a, struct why *why)
+static int judge(const struct embeddings_answer *a, struct error *error)
 {
 	switch (a->outcome) {
 	case EMBEDDINGS_OK:
 		break;
 	case EMBEDDINGS_REFUSED:
-		return refuse(why, REFUSE_PARAMS, "the model rejected the input: %s", a->text);
+		return refuse(error, REFUSE_PARAMS, "the model rejected the input: %s", a->text);
 	case EMBEDDINGS_LATER:
 	case EMBEDDINGS_WRONG:
-		return refuse(why, REFUSE_UNAVAILABLE, "no response from the model: %s", a->text);
+		return refuse(error, REFUSE_UNAVAILABLE, "no response from the model: %s", a->text);
 	}
 	return 0;
 }
 
-static int keep_answer(struct vectors_ask *q, struct text body, struct why *why)
+static int keep_answer(struct vectors_ask *q, struct text body, struct error *error)
 {
 	struct batch *b = &q->batches[q->n_batches - 1];
 
 	q->n_bytes += body.len;
 	if (q->n_bytes > ANSWERS_MAX)
-		return refuse(why, REFUSE_TOO_LARGE,
+		return refuse(error, REFUSE_TOO_LARGE,
 			      "the vectors would exceed %d bytes; send fewer strings", ANSWERS_MAX);
 	b->answer.data = arena_copy(q->arena, body.data, body.len);
 	b->answer.len = body.len;
@@ -106,16 +106,16 @@ static int keep_answer(struct vectors_ask *q, struct text body, struct why *why)
 static void on_answer(void *arg, const struct embeddings_answer *a)
 {
 	struct vectors_ask *q = arg;
-	struct why why = {.text = ""};
-	int r = judge(a, &why);
+	struct error error = {.text = ""};
+	int r = judge(a, &error);
 
 	q->open = NULL;
 	if (r == 0)
-		r = keep_answer(q, a->body, &why);
+		r = keep_answer(q, a->body, &error);
 	if (r == 0 && q->n_asked < q->n)
 		r = ask_next(q);
 	if (r != 0 || !q->open)
-		q->done(q->arg, r, &why);
+		q->done(q->arg, r, &error);
 }
 
 static int ask_next(struct vectors_ask *q)
@@ -133,17 +133,17 @@ static int ask_next(struct vectors_ask *q)
 }
 
 int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
-		void (*done)(void *arg, int r, const struct why *why), void *arg,
-		struct vectors_ask **ret_ask, struct why *why)
+		void (*done)(void *arg, int r, const struct error *error), void *arg,
+		struct vectors_ask **ret_ask, struct error *error)
 {
 	struct vectors_ask *q = arena_zalloc(a, sizeof(*q));
 	int r;
 
 	if (e->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (e->n_guests >= VECTORS_ASKS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many requests wait for the model (limit %u)",
-			      VECTORS_ASKS_MAX);
+		return refuse(error, REFUSE_LIMIT,
+			      "too many requests wait for the model (limit %u)", VECTORS_ASKS_MAX);
 	if (!q)
 		return -ENOMEM;
 	*q = (struct vectors_ask) {
@@ -190,16 +190,16 @@ static int keep_name(struct arena *a, struct text name, struct vectors *v)
 
 /* The tree of an answer is much larger than its numbers, and is soon useless. */
 static int read_batch(const struct batch *b, struct arena *a, struct vectors *v, unsigned at,
-		      float **numbers, struct why *why)
+		      float **numbers, struct error *error)
 {
 	struct embeddings_vectors read;
 	struct arena tree;
 	int r;
 
 	arena_init(&tree, READ_ARENA);
-	r = embeddings_read(&tree, b->answer, b->n, &read, why);
+	r = embeddings_read(&tree, b->answer, b->n, &read, error);
 	if (r == 0 && v->dim != 0 && v->dim != read.dim)
-		r = refuse(why, REFUSE_UNAVAILABLE, "the model's vectors differ in length");
+		r = refuse(error, REFUSE_UNAVAILABLE, "the model's vectors differ in length");
 	if (r == 0 && v->dim == 0) {
 		v->dim = read.dim;
 		*numbers = arena_alloc(a, (size_t)v->n * v->dim * sizeof(float));
@@ -213,18 +213,18 @@ static int read_batch(const struct batch *b, struct arena *a, struct vectors *v,
 	arena_done(&tree);
 	/* The unreadable text is the model's, so do not blame the client. */
 	if (r == REFUSE_PARSE)
-		why->code = REFUSE_UNAVAILABLE;
+		error->code = REFUSE_UNAVAILABLE;
 	return r == REFUSE_PARSE ? REFUSE_UNAVAILABLE : r;
 }
 
-int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struct why *why)
+int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struct error *error)
 {
 	struct vectors v = {.n = q->n};
 	float *numbers = NULL;
 	unsigned at = 0;
 
 	for (unsigned i = 0; i < q->n_batches; i++) {
-		int r = read_batch(&q->batches[i], q->arena, &v, at, &numbers, why);
+		int r = read_batch(&q->batches[i], q->arena, &v, at, &numbers, error);
 
 		if (r != 0)
 			return r;

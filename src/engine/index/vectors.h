@@ -11,7 +11,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct embedding;
 struct vectors_ask;
@@ -23,10 +23,10 @@ enum {
 };
 
 /* Refuses an empty text and one that is too long; `name` is its parameter. */
-int vectors_check(const char *name, struct text text, struct why *why);
+int vectors_check(const char *name, struct text text, struct error *error);
 
 /* The same for a list of texts; also refuses an empty list and one that is too long. */
-int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct why *why);
+int vectors_check_list(const char *name, const struct text *texts, unsigned n, struct error *error);
 
 /* The name of their model, as answers give it. Any thread may call it. */
 struct text vectors_model(const struct embedding *e);
@@ -40,8 +40,8 @@ unsigned vectors_dim(const struct embedding *e);
  * valid until then. Refuses (REFUSE_LIMIT) if there are too many requests.
  */
 int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
-		void (*done)(void *arg, int r, const struct why *why), void *arg,
-		struct vectors_ask **ret_ask, struct why *why);
+		void (*done)(void *arg, int r, const struct error *error), void *arg,
+		struct vectors_ask **ret_ask, struct error *error);
 
 /* Call it once, before or after `done`, which is not called after it. Accepts NULL. */
 void vectors_end(struct vectors_ask *q);
@@ -54,7 +54,7 @@ struct vectors {
 };
 
 /* On any thread, after `done` was called with 0: the model's vectors. */
-int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struct why *why);
+int vectors_read(const struct vectors_ask *q, struct vectors *ret_vectors, struct error *error);
 
 /* On any thread: the vectors of koine-hash. */
 int vectors_hash(struct arena *a, const struct text *texts, unsigned n,

@@ -2,23 +2,23 @@
 
 #include <errno.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/index/inner.h"
 #include "store/store.h"
 
 /* ---- on a reader's thread ---- */
 
-int index_wait_check(const struct memory_wait *w, struct why *why)
+int index_wait_check(const struct memory_wait *w, struct error *error)
 {
 	if (w->result == REFUSE_STOPPING)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (w->result == REFUSE_CANCELLED)
-		return refuse(why, REFUSE_CANCELLED, "cancelled");
+		return refuse(error, REFUSE_CANCELLED, "cancelled");
 	if (w->result == REFUSE_LIMIT && w->crowded)
-		return refuse(why, REFUSE_LIMIT, "too many searches wait for an index (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many searches wait for an index (limit %d)",
 			      MEMORY_WAITS_MAX);
 	if (w->result == REFUSE_LIMIT)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "the memories to search exceed the index limit of %zu bytes",
 			      w->builder->indexes->max_bytes);
 	return w->result;

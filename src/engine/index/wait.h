@@ -18,7 +18,7 @@
 
 struct memory_builder;
 struct memory_wait;
-struct why;
+struct error;
 
 enum { MEMORY_SCOPES_MAX = 4, MEMORY_WAITS_MAX = 4096 };
 
@@ -54,7 +54,7 @@ void index_wait_init(struct memory_wait *w, struct memory_indexes *m);
 /* ---- for a search, on a reader's thread ---- */
 
 /* Refuses if it has waited in vain. */
-int index_wait_check(const struct memory_wait *w, struct why *why);
+int index_wait_check(const struct memory_wait *w, struct error *error);
 
 /* Returns WORK_WAITS. */
 int index_wait_for(struct memory_wait *w, const struct scope_name *scopes, unsigned n_scopes,

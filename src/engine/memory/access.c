@@ -15,14 +15,14 @@ bool memory_names_somebody(const struct memory_asker *by)
 	return by->user.len > 0 || by->chat.len > 0 || by->project.len > 0;
 }
 
-int memory_check_asker(const struct memory_asker *by, struct why *why)
+int memory_check_asker(const struct memory_asker *by, struct error *error)
 {
 	if (by->this_chat && by->chat.len == 0)
-		return refuse_field(why, "this_chat", "this_chat requires chat_id");
+		return refuse_field(error, "this_chat", "this_chat requires chat_id");
 	return 0;
 }
 
-int memory_check_names(const struct memory_asker *by, struct why *why)
+int memory_check_names(const struct memory_asker *by, struct error *error)
 {
 	const struct {
 		const char *field;
@@ -36,11 +36,11 @@ int memory_check_names(const struct memory_asker *by, struct why *why)
 
 	for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		if (names[i].text.len > names[i].max)
-			return refuse_field(why, names[i].field, "%s is longer than %zu bytes",
+			return refuse_field(error, names[i].field, "%s is longer than %zu bytes",
 					    names[i].field, names[i].max);
 	}
 	if (by->project.data && memchr(by->project.data, '\0', by->project.len))
-		return refuse_field(why, "project", "project has a NUL byte");
+		return refuse_field(error, "project", "project has a NUL byte");
 	return 0;
 }
 

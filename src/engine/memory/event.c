@@ -30,7 +30,7 @@ static const struct member members[] = {
 	{"tool_use_id", NULL, MEMBER(TEXT, tool_use_id), .absent = ABSENT_LEFT_OUT},
 };
 
-static const struct portrait in_events = PORTRAIT(struct memory, members);
+static const struct schema in_events = SCHEMA(struct memory, members);
 
 /* ---- telling ---- */
 

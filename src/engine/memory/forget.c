@@ -40,7 +40,8 @@ static int count_deleted(struct memories *m, const struct store_scope *scope, st
 
 /* One that is already deleted is purged, too. */
 static int purge_deleted(struct memories *m, const struct store_scope *scope, struct text id,
-			 struct arena *a, struct memory *ret, bool *ret_deleted, struct why *why)
+			 struct arena *a, struct memory *ret, bool *ret_deleted,
+			 struct error *error)
 {
 	struct connection *c = store_writer(m->store);
 	unsigned n;
@@ -50,13 +51,13 @@ static int purge_deleted(struct memories *m, const struct store_scope *scope, st
 	if (r != 0 || n == 0)
 		return r;
 	if (n > 1)
-		return memory_refuse_prefix(id, why);
+		return memory_refuse_prefix(id, error);
 	return note_gone(m, ret, true) ?: store_deleted_drop(c, ret->id, ret_deleted);
 }
 
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool purge, struct memory *ret_memory, bool *ret_deleted,
-		  struct why *why)
+		  struct error *error)
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
@@ -65,8 +66,8 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	struct memory_forgetting one = how;
 	struct memory memory;
 	unsigned n, n_deleted = 0;
-	int r = memory_check_on(m, why) ?:
-		memory_need(id, "memory_id", why) ?:
+	int r = memory_check_on(m, error) ?:
+		memory_need(id, "memory_id", error) ?:
 		memory_find_by_id(c, &scope, id, true, a, &memory, &n);
 
 	if (r == 0 && n == 1 && purge)
@@ -74,10 +75,10 @@ int memory_delete(struct memories *m, struct arena *a, const struct memory_asker
 	if (r != 0)
 		return r;
 	if (n + n_deleted > 1)
-		return memory_refuse_prefix(id, why);
+		return memory_refuse_prefix(id, error);
 	*ret_deleted = false;
 	if (n == 0)
-		return purge ? purge_deleted(m, &scope, id, a, ret_memory, ret_deleted, why) : 0;
+		return purge ? purge_deleted(m, &scope, id, a, ret_memory, ret_deleted, error) : 0;
 	one.root = memory.id;
 	memory.tool_use_id = by->tool_use_id;
 	r = memory_forget_one(m, &memory, &one) ?: history_forget(m, a, &memory, &one);
@@ -129,7 +130,7 @@ static int link_again(struct connection *c, struct memory *row, bool is_root)
 	return r;
 }
 
-static int restore_one(struct memories *m, struct memory *row, bool is_root, struct why *why)
+static int restore_one(struct memories *m, struct memory *row, bool is_root, struct error *error)
 {
 	const struct store_scope everything = {.everything = true};
 	struct connection *c = store_writer(m->store);
@@ -142,7 +143,7 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 	r = store_memory_find(c, &everything, row->id, &arena, &other, &taken);
 	arena_done(&arena);
 	if (r == 0 && taken)
-		return refuse(why, REFUSE_CONFLICT, "memory '%.*s' is already restored",
+		return refuse(error, REFUSE_CONFLICT, "memory '%.*s' is already restored",
 			      TEXT_ARGS(row->id));
 	if (r == 0)
 		r = link_again(c, row, is_root);
@@ -156,30 +157,30 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 }
 
 int memory_restore(struct memories *m, struct arena *a, const struct memory_asker *by,
-		   struct text id, struct memory *ret_memory, struct why *why)
+		   struct text id, struct memory *ret_memory, struct error *error)
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
 	struct memory root, *rows;
 	unsigned n, n_rows = 0;
 	bool found;
-	int r = memory_check_on(m, why) ?:
-		memory_need(id, "memory_id", why) ?:
+	int r = memory_check_on(m, error) ?:
+		memory_need(id, "memory_id", error) ?:
 		store_deleted_find(c, &scope, id, a, &root, &n);
 
 	if (r != 0)
 		return r;
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "deleted memory not found: '%.*s'",
+		return refuse(error, REFUSE_NOT_FOUND, "deleted memory not found: '%.*s'",
 			      TEXT_ARGS(id));
 	if (n > 1)
-		return memory_refuse_prefix(id, why);
+		return memory_refuse_prefix(id, error);
 	r = store_deleted_of(c, root.id, a, &rows, &n_rows);
 	for (unsigned i = 0; r == 0 && i < n_rows; i++) {
 		bool is_root = text_equal(rows[i].id, root.id);
 
 		rows[i].tool_use_id = by->tool_use_id;
-		r = restore_one(m, &rows[i], is_root, why);
+		r = restore_one(m, &rows[i], is_root, error);
 		if (r == 0 && is_root)
 			*ret_memory = rows[i];
 	}
@@ -188,10 +189,10 @@ int memory_restore(struct memories *m, struct arena *a, const struct memory_aske
 
 int memory_list_deleted(struct memories *m, int lane, struct arena *a,
 			const struct memory_asker *by, int64_t limit, struct memory **ret_rows,
-			unsigned *ret_n, struct why *why)
+			unsigned *ret_n, struct error *error)
 {
 	const struct store_scope scope = memory_changed_by(by);
-	int r = memory_check_on(m, why);
+	int r = memory_check_on(m, error);
 
 	return r
 		       ?: store_deleted_list(store_lane(m->store, lane), &scope,

@@ -153,13 +153,13 @@ static int list_one(struct connection *c, struct arena *a, const struct memory *
 }
 
 int memory_history(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct why *why)
+		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct error *error)
 {
 	struct connection *c = store_lane(m->store, lane);
 	struct listing list = {.rows = arena_alloc(a, HISTORY_ROWS_MAX * sizeof(*list.rows))};
 	bool found = true, full = false;
 	struct memory at;
-	int r = list.rows ? memory_get(m, lane, a, by, id, &at, why) : -ENOMEM;
+	int r = list.rows ? memory_get(m, lane, a, by, id, &at, error) : -ENOMEM;
 
 	for (unsigned i = 0; r == 0 && found && !full && i <= MEMORY_VERSIONS_MAX; i++) {
 		r = list_one(c, a, &at, &list, &full);

@@ -47,14 +47,14 @@ enum {
 	MEMORY_PAGE_BYTES = 2 << 20,
 };
 
-int memory_check_on(const struct memories *m, struct why *why);
-int memory_check_category(struct text given, struct why *why);
-int memory_need(struct text t, const char *field, struct why *why);
+int memory_check_on(const struct memories *m, struct error *error);
+int memory_check_category(struct text given, struct error *error);
+int memory_need(struct text t, const char *field, struct error *error);
 
 /* By the whole id, else by a prefix that matches only one: *ret_n is 0, 1, or 2 for more. */
 int memory_find_by_id(struct connection *c, const struct store_scope *scope, struct text id,
 		      bool to_change, struct arena *a, struct memory *ret, unsigned *ret_n);
-int memory_refuse_prefix(struct text id, struct why *why);
+int memory_refuse_prefix(struct text id, struct error *error);
 
 /* ---- access.c: who may see a memory, and who may change it ---- */
 
@@ -62,7 +62,7 @@ int memory_refuse_prefix(struct text id, struct why *why);
 bool memory_names_somebody(const struct memory_asker *by);
 
 /* Refuses an asker that makes no sense. */
-int memory_check_asker(const struct memory_asker *by, struct why *why);
+int memory_check_asker(const struct memory_asker *by, struct error *error);
 
 /* Where the memories of their own that they see were learnt. */
 enum store_learnt memory_learnt(const struct memory_asker *by);

@@ -53,13 +53,13 @@ void memory_lenient_least(double given, struct memory_query *q)
 
 int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,
 			 const struct memory_asker *by, struct memory_wait *wait,
-			 struct memory *ret_memory, bool *ret_known, struct why *why)
+			 struct memory *ret_memory, bool *ret_known, struct error *error)
 {
 	const struct memory_query q = {
 		.text = content, .limit = ALIKE_MAX, .by = *by, .wait = wait};
 	struct memory *hits;
 	unsigned n;
-	int r = memory_search(m, lane, a, &q, &hits, &n, why);
+	int r = memory_search(m, lane, a, &q, &hits, &n, error);
 
 	*ret_known = false;
 	for (unsigned i = 0; r == 0 && i < n && !*ret_known; i++) {
@@ -77,14 +77,14 @@ static struct text compared(struct text content)
 
 int memory_lenient_alike(struct memories *m, int lane, struct arena *a, struct text content,
 			 const struct memory_asker *by, struct memory_wait *wait,
-			 struct memory **ret_rows, unsigned *ret_n, struct why *why)
+			 struct memory **ret_rows, unsigned *ret_n, struct error *error)
 {
 	const struct memory_query q = {
 		.text = compared(content), .limit = ALIKE_LOOKED_AT, .by = *by, .wait = wait};
 	struct memory *hits;
 	unsigned n;
 	unsigned alike = 0;
-	int r = memory_search(m, lane, a, &q, &hits, &n, why);
+	int r = memory_search(m, lane, a, &q, &hits, &n, error);
 
 	if (r != 0)
 		return r;

@@ -29,10 +29,10 @@ enum { MEMORY_ALIKE_MAX = 5 };
  * MEMORY_ALIKE_MAX. It may have to wait, as memory_search. */
 int memory_lenient_alike(struct memories *m, int lane, struct arena *a, struct text content,
 			 const struct memory_asker *by, struct memory_wait *wait,
-			 struct memory **ret_rows, unsigned *ret_n, struct why *why);
+			 struct memory **ret_rows, unsigned *ret_n, struct error *error);
 
 /* Runs on a reader's thread: whether one of the most similar memories says the same. It may have
  * to wait, as memory_search. */
 int memory_lenient_known(struct memories *m, int lane, struct arena *a, struct text content,
 			 const struct memory_asker *by, struct memory_wait *wait,
-			 struct memory *ret_memory, bool *ret_known, struct why *why);
+			 struct memory *ret_memory, bool *ret_known, struct error *error);

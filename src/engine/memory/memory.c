@@ -33,7 +33,7 @@ static const int64_t day_ms = 24 * 3600 * 1000LL;
 CLEANUP_POINTER(memories, memories_free)
 
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
-		   struct why *why)
+		   struct error *error)
 {
 	CLEANUP(memories_freep) struct memories *m = NULL;
 	struct memory_indexes_opts indexes = {.store = opts->store,
@@ -77,7 +77,7 @@ int memories_start(const struct memories_opts *opts, struct memories **ret_memor
 	atomic_init(&m->deleted, deleted || m->shared);
 	if (opts->model) {
 		r = embedding_start(opts->model, m->store, &m->changes,
-				    m->shared ? m->events : NULL, &m->embedding, why);
+				    m->shared ? m->events : NULL, &m->embedding, error);
 		if (r != 0)
 			return r;
 	}
@@ -185,36 +185,36 @@ void memories_committed(struct memories *m)
 
 /* ---- what may be stored ---- */
 
-int memory_check_on(const struct memories *m, struct why *why)
+int memory_check_on(const struct memories *m, struct error *error)
 {
 	if (m->off)
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "memory is disabled (to enable it, set [memory] enabled = yes)");
 	return 0;
 }
 
-int memory_check_category(struct text given, struct why *why)
+int memory_check_category(struct text given, struct error *error)
 {
 	if (!given.data || text_is(given, "other") ||
 	    memory_category(given) < N_MEMORY_CATEGORIES - 1)
 		return 0;
 	return refuse_field(
-		why, "category",
+		error, "category",
 		"category must be preference, decision, fact, entity or other, not '%.*s'",
 		TEXT_ARGS(text_cut(given, 40)));
 }
 
-static int check_importance(double importance, struct why *why)
+static int check_importance(double importance, struct error *error)
 {
 	if (importance == -1 || (importance >= 0 && importance <= 1))
 		return 0;
-	return refuse_field(why, "importance", "importance must be between 0 and 1, not %g",
+	return refuse_field(error, "importance", "importance must be between 0 and 1, not %g",
 			    importance);
 }
 
-int memory_need(struct text t, const char *field, struct why *why)
+int memory_need(struct text t, const char *field, struct error *error)
 {
-	return t.len > 0 ? 0 : refuse_field(why, field, "%s is required", field);
+	return t.len > 0 ? 0 : refuse_field(error, field, "%s is required", field);
 }
 
 unsigned memory_limit(int64_t given, unsigned fallback)
@@ -287,32 +287,32 @@ int memory_find_by_id(struct connection *c, const struct store_scope *scope, str
 	return r;
 }
 
-int memory_refuse_prefix(struct text id, struct why *why)
+int memory_refuse_prefix(struct text id, struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT, "ambiguous memory id '%.*s': several ids begin with it",
-		      TEXT_ARGS(id));
+	return refuse(error, REFUSE_CONFLICT,
+		      "ambiguous memory id '%.*s': several ids begin with it", TEXT_ARGS(id));
 }
 
 static int get(struct connection *c, const struct store_scope *scope, struct text id,
-	       bool to_change, struct arena *a, struct memory *ret, struct why *why)
+	       bool to_change, struct arena *a, struct memory *ret, struct error *error)
 {
 	unsigned n;
-	int r = memory_need(id, "memory_id", why)
+	int r = memory_need(id, "memory_id", error)
 			?: memory_find_by_id(c, scope, id, to_change, a, ret, &n);
 
 	if (r != 0)
 		return r;
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "memory not found: '%.*s'", TEXT_ARGS(id));
-	return n > 1 ? memory_refuse_prefix(id, why) : 0;
+		return refuse(error, REFUSE_NOT_FOUND, "memory not found: '%.*s'", TEXT_ARGS(id));
+	return n > 1 ? memory_refuse_prefix(id, error) : 0;
 }
 
 /* What was replaced stays as it was. */
-static int check_valid(const struct memory *m, struct why *why)
+static int check_valid(const struct memory *m, struct error *error)
 {
 	if (m->valid_until_ms == 0)
 		return 0;
-	return refuse(why, REFUSE_CONFLICT, "memory '%.*s' was replaced by '%.*s'",
+	return refuse(error, REFUSE_CONFLICT, "memory '%.*s' was replaced by '%.*s'",
 		      TEXT_ARGS(m->id), TEXT_ARGS(m->replaced_by));
 }
 
@@ -387,15 +387,15 @@ static int make(struct arena *a, const struct memory_new *in, struct memory *ret
 	return ret->subjects.data ? 0 : -ENOMEM;
 }
 
-static int check_new(const struct memory_new *in, struct why *why)
+static int check_new(const struct memory_new *in, struct error *error)
 {
-	int r = memory_need(in->content, "content", why) ?:
-		memory_check_names(&in->by, why) ?:
-		memory_check_category(in->category, why) ?:
-		check_importance(in->importance, why);
+	int r = memory_need(in->content, "content", error) ?:
+		memory_check_names(&in->by, error) ?:
+		memory_check_category(in->category, error) ?:
+		check_importance(in->importance, error);
 
 	if (r == 0 && in->n_subjects > MEMORY_SUBJECTS_MAX)
-		r = refuse_field(why, "subjects", "too many subjects (limit %d)",
+		r = refuse_field(error, "subjects", "too many subjects (limit %d)",
 				 MEMORY_SUBJECTS_MAX);
 	return r;
 }
@@ -413,13 +413,13 @@ static int keep(struct memories *m, struct arena *a, struct memory *new)
 
 /* The memory that the new one replaces; the new one takes over whose it is. */
 static int find_old(struct memories *m, struct arena *a, const struct memory_new *in,
-		    struct memory *new, struct memory *ret_old, struct why *why)
+		    struct memory *new, struct memory *ret_old, struct error *error)
 {
 	const struct store_scope scope = memory_changed_by(&in->by);
-	int r = get(store_writer(m->store), &scope, in->replaces, true, a, ret_old, why);
+	int r = get(store_writer(m->store), &scope, in->replaces, true, a, ret_old, error);
 
 	if (r == REFUSE_NOT_FOUND)
-		return refuse_field(why, "replaces", "replaces: memory not found: '%.*s'",
+		return refuse_field(error, "replaces", "replaces: memory not found: '%.*s'",
 				    TEXT_ARGS(in->replaces));
 	if (r != 0)
 		return r;
@@ -433,28 +433,28 @@ static int find_old(struct memories *m, struct arena *a, const struct memory_new
 }
 
 static int keep_instead(struct memories *m, struct arena *a, const struct memory *old,
-			struct memory *new, struct why *why)
+			struct memory *new, struct error *error)
 {
-	int r = check_valid(old, why) ?: keep(m, a, new);
+	int r = check_valid(old, error) ?: keep(m, a, new);
 
 	return r ?: history_replace(m, a, old, new);
 }
 
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
-	       struct memory *ret_memory, struct why *why)
+	       struct memory *ret_memory, struct error *error)
 {
 	struct memory first;
 	struct memory new;
 	struct memory old;
 	bool repeated;
-	int r = memory_check_on(m, why) ?: check_new(in, why) ?: make(a, in, &new);
+	int r = memory_check_on(m, error) ?: check_new(in, error) ?: make(a, in, &new);
 
 	if (r == 0 && in->replaces.data)
-		r = find_old(m, a, in, &new, &old, why);
+		r = find_old(m, a, in, &new, &old, error);
 	if (r == 0)
 		r = memory_find_first(m, in, &new, a, &first, &repeated);
 	if (r == 0 && !repeated)
-		r = in->replaces.data ? keep_instead(m, a, &old, &new, why) : keep(m, a, &new);
+		r = in->replaces.data ? keep_instead(m, a, &old, &new, error) : keep(m, a, &new);
 	if (r != 0)
 		return r;
 	*ret_memory = repeated ? first : new;
@@ -498,9 +498,10 @@ struct recent_list *memory_list_at_hand(struct memories *m, const struct memory_
 {
 	const struct recent_key key = recent_key_of(f);
 	struct recent_list *list;
-	struct why why;
+	struct error error;
 
-	if (m->off || f->at_ms != 0 || f->include_replaced || memory_check_asker(&f->by, &why) != 0)
+	if (m->off || f->at_ms != 0 || f->include_replaced ||
+	    memory_check_asker(&f->by, &error) != 0)
 		return NULL;
 	list = memory_recent_hold(m->recent, &key, clock_utc_ms());
 	if (list)
@@ -514,7 +515,7 @@ void memory_list_release(struct memories *m, struct recent_list *list)
 }
 
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
-		struct memory **ret_rows, unsigned *ret_n, struct why *why)
+		struct memory **ret_rows, unsigned *ret_n, struct error *error)
 {
 	const struct store_memory_list_opts opts = {
 		.scope = memory_seen_by(&f->by),
@@ -528,8 +529,8 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 	};
 	const struct recent_key key = recent_key_of(f);
 	const struct recent_mark mark = memory_recent_mark(m->recent, &key);
-	int r = memory_check_on(m, why) ?:
-		memory_check_asker(&f->by, why) ?:
+	int r = memory_check_on(m, error) ?:
+		memory_check_asker(&f->by, error) ?:
 		store_memory_list(store_lane(m->store, lane), &opts, a, ret_rows, ret_n);
 
 	if (r == 0 && opts.brief)
@@ -540,34 +541,34 @@ int memory_list(struct memories *m, int lane, struct arena *a, const struct memo
 }
 
 int memory_get_at(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		  struct text id, int64_t at_ms, struct memory *ret_memory, struct why *why)
+		  struct text id, int64_t at_ms, struct memory *ret_memory, struct error *error)
 {
 	const struct store_scope scope = memory_seen_by(by);
 	struct connection *c = store_lane(m->store, lane);
 	bool valid = true;
-	int r = memory_check_on(m, why) ?:
-		get(c, &scope, id, false, a, ret_memory, why) ?:
+	int r = memory_check_on(m, error) ?:
+		get(c, &scope, id, false, a, ret_memory, error) ?:
 		history_then(c, a, at_ms, ret_memory, &valid);
 
 	if (r == 0 && !valid)
-		return refuse(why, REFUSE_NOT_FOUND, "memory '%.*s' was not valid at that time",
+		return refuse(error, REFUSE_NOT_FOUND, "memory '%.*s' was not valid at that time",
 			      TEXT_ARGS(id));
 	return r;
 }
 
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-	       struct text id, struct memory *ret_memory, struct why *why)
+	       struct text id, struct memory *ret_memory, struct error *error)
 {
-	return memory_get_at(m, lane, a, by, id, 0, ret_memory, why);
+	return memory_get_at(m, lane, a, by, id, 0, ret_memory, error);
 }
 
-static int check_change(const struct memory_change_in *change, struct why *why)
+static int check_change(const struct memory_change_in *change, struct error *error)
 {
-	int r = change->content.data ? memory_need(change->content, "content", why) : 0;
+	int r = change->content.data ? memory_need(change->content, "content", error) : 0;
 
 	if (r == 0)
-		r = memory_check_category(change->category, why)
-			    ?: check_importance(change->importance, why);
+		r = memory_check_category(change->category, error)
+			    ?: check_importance(change->importance, error);
 	return r;
 }
 
@@ -588,7 +589,7 @@ static void apply(const struct memory_change_in *change, int64_t now_ms, struct 
 
 int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
-		  struct why *why)
+		  struct error *error)
 {
 	struct connection *c = store_writer(m->store);
 	const struct store_scope scope = memory_changed_by(by);
@@ -596,13 +597,13 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	struct memory memory;
 	bool other_text;
 	bool found;
-	int r = memory_check_on(m, why) ?:
-		check_change(change, why) ?:
-		get(c, &scope, id, true, a, &memory, why);
+	int r = memory_check_on(m, error) ?:
+		check_change(change, error) ?:
+		get(c, &scope, id, true, a, &memory, error);
 
 	if (r != 0)
 		return r;
-	r = check_valid(&memory, why);
+	r = check_valid(&memory, error);
 	other_text = change->content.data && !text_equal(change->content, memory.content);
 	/* What nobody had accepted was never valid. */
 	if (r == 0 && other_text && !(change->accept && memory.review != REVIEW_NONE))
@@ -626,22 +627,23 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 /* ---- review ---- */
 
 int memory_review(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct why *why)
+		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct error *error)
 {
 	const struct store_scope scope = memory_changed_by(by);
-	return memory_check_on(m, why)
+	return memory_check_on(m, error)
 		       ?: store_memory_list_review(store_lane(m->store, lane), &scope,
 						   memory_limit(limit, LIST_DEFAULT),
 						   MEMORY_PAGE_BYTES, a, ret_rows, ret_n);
 }
 
 int memory_accept(struct memories *m, struct arena *a, const struct memory_asker *by,
-		  struct text id, struct text content, struct memory *ret_memory, struct why *why)
+		  struct text id, struct text content, struct memory *ret_memory,
+		  struct error *error)
 {
 	const struct memory_change_in change = {
 		.content = content, .importance = -1, .accept = true};
 
-	return memory_update(m, a, by, id, &change, ret_memory, why);
+	return memory_update(m, a, by, id, &change, ret_memory, error);
 }
 
 /* ---- all memories ---- */

@@ -24,7 +24,7 @@
 #include "base/metric.h"
 #include "model/memory.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/work.h"
 
 struct embedding;
@@ -56,7 +56,7 @@ struct memories_opts {
 /* Call it before the first call. Takes `words`, on failure, too. Refuses a model whose URL or key
  * is invalid. */
 int memories_start(const struct memories_opts *opts, struct memories **ret_memories,
-		   struct why *why);
+		   struct error *error);
 /* Sends nothing new to the model, and refuses searches that wait. Accepts NULL. */
 void memories_stop(struct memories *m);
 void memories_free(struct memories *m); /* accepts NULL; call it after the last work has finished */
@@ -129,7 +129,7 @@ struct memory_new {
 };
 
 /* Refuses names that are too long for anything to be kept under them. */
-int memory_check_names(const struct memory_asker *by, struct why *why);
+int memory_check_names(const struct memory_asker *by, struct error *error);
 
 /*
  * Stores a memory. The same content, user, chat, project, `shared`, source, subjects and
@@ -137,7 +137,7 @@ int memory_check_names(const struct memory_asker *by, struct why *why);
  * its answer. With another created_ms it is a different memory.
  */
 int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
-	       struct memory *ret_memory, struct why *why);
+	       struct memory *ret_memory, struct error *error);
 
 struct memory_query {
 	struct text text;
@@ -172,7 +172,7 @@ struct memory_query {
  * whose `wait` that is, must return WORK_WAITS, too.
  */
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  struct memory **ret_hits, unsigned *ret_n, struct why *why);
+		  struct memory **ret_hits, unsigned *ret_n, struct error *error);
 
 struct memory_filter {
 	struct memory_asker by;
@@ -184,7 +184,7 @@ struct memory_filter {
 
 /* Newest first; only the members of MEMBER_LISTED are set, or all if the past is asked for. */
 int memory_list(struct memories *m, int lane, struct arena *a, const struct memory_filter *f,
-		struct memory **ret_rows, unsigned *ret_n, struct why *why);
+		struct memory **ret_rows, unsigned *ret_n, struct error *error);
 
 /* A list as memory_list gives it, on the loop: NULL when it is not at hand, or would be refused. The
  * rows stay until it is released. */
@@ -194,16 +194,16 @@ void memory_list_release(struct memories *m, struct recent_list *list);
 
 /* By id, or by a prefix that matches exactly one that `by` sees. */
 int memory_get(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-	       struct text id, struct memory *ret_memory, struct why *why);
+	       struct text id, struct memory *ret_memory, struct error *error);
 
 /* The same, as it was at that time: not found if it was not valid then. 0: now. */
 int memory_get_at(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		  struct text id, int64_t at_ms, struct memory *ret_memory, struct why *why);
+		  struct text id, int64_t at_ms, struct memory *ret_memory, struct error *error);
 
 /* What a memory said, newest first: itself, what it said before, and the same of those that it
  * replaced. Up to 1000 rows and 2 MiB of text. */
 int memory_history(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct why *why);
+		   struct text id, struct memory **ret_rows, unsigned *ret_n, struct error *error);
 
 /*
  * Its history goes with it. False if there is none, or if `by` may not delete it; REFUSE_CONFLICT if
@@ -213,16 +213,16 @@ int memory_history(struct memories *m, int lane, struct arena *a, const struct m
  */
 int memory_delete(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, bool purge, struct memory *ret_memory, bool *ret_deleted,
-		  struct why *why);
+		  struct error *error);
 
 /* Brings back a deleted memory with its history. Refuses one that is not there. */
 int memory_restore(struct memories *m, struct arena *a, const struct memory_asker *by,
-		   struct text id, struct memory *ret_memory, struct why *why);
+		   struct text id, struct memory *ret_memory, struct error *error);
 
 /* Those that `by` may restore, deleted last first; updated_ms is when. */
 int memory_list_deleted(struct memories *m, int lane, struct arena *a,
 			const struct memory_asker *by, int64_t limit, struct memory **ret_rows,
-			unsigned *ret_n, struct why *why);
+			unsigned *ret_n, struct error *error);
 
 /* A member that is {NULL, 0} or -1 stays unchanged. A content that is changed is kept: see
  * memory_history. */
@@ -236,16 +236,17 @@ struct memory_change_in {
 
 int memory_update(struct memories *m, struct arena *a, const struct memory_asker *by,
 		  struct text id, const struct memory_change_in *change, struct memory *ret_memory,
-		  struct why *why);
+		  struct error *error);
 
 /* Memories that an agent made and nobody has looked at, of those that `by` may change; the last
  * stored first. Rejecting one means deleting it. */
 int memory_review(struct memories *m, int lane, struct arena *a, const struct memory_asker *by,
-		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct why *why);
+		  int64_t limit, struct memory **ret_rows, unsigned *ret_n, struct error *error);
 
 /* It counts like any other from now on, with another content unless that is {NULL, 0}. */
 int memory_accept(struct memories *m, struct arena *a, const struct memory_asker *by,
-		  struct text id, struct text content, struct memory *ret_memory, struct why *why);
+		  struct text id, struct text content, struct memory *ret_memory,
+		  struct error *error);
 
 struct memory_counts {
 	struct memory_totals memories;

@@ -326,7 +326,7 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 	if (memory_learnt(&q->by) != LEARNT_ANYWHERE)
 		query.chat = search_hash(q->by.chat);
 	query.open = memory_learnt(&q->by) == LEARNT_OPENLY;
-	query.ret_why = found->whys;
+	query.ret_error = found->whys;
 	query.ret_same = &found->same;
 	former_filter(&found->former, &query);
 	r = hold_all(m, q, &model, &set);
@@ -541,15 +541,15 @@ static int fetch_all(struct memories *m, int lane, struct arena *a, const struct
 }
 
 static int search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
+		  struct memory **ret_hits, unsigned *ret_n, struct error *error)
 {
 	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
 	struct found found = {.n = 0};
-	int r = memory_check_on(m, why) ?:
-		memory_need(q->text, "query", why) ?:
-		memory_check_asker(&q->by, why) ?:
-		memory_check_category(q->category, why) ?:
-		index_wait_check(q->wait, why);
+	int r = memory_check_on(m, error) ?:
+		memory_need(q->text, "query", error) ?:
+		memory_check_asker(&q->by, error) ?:
+		memory_check_category(q->category, error) ?:
+		index_wait_check(q->wait, error);
 
 	if (r != 0)
 		return r;
@@ -562,10 +562,10 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 
 /* One that waits for its index begins again, and only then counts. */
 int memory_search(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  struct memory **ret_hits, unsigned *ret_n, struct why *why)
+		  struct memory **ret_hits, unsigned *ret_n, struct error *error)
 {
 	uint64_t start = clock_steady_ns();
-	int r = search(m, lane, a, q, ret_hits, ret_n, why);
+	int r = search(m, lane, a, q, ret_hits, ret_n, error);
 
 	if (r == 0)
 		shared_histogram_add(&m->searches, &histogram_times, clock_steady_ns() - start);

@@ -91,11 +91,11 @@ static inline uint64_t node_own_ms(const struct node *n)
 /* ---- life.c: on the thread, or before there is one ---- */
 
 /* Waits for the end of an earlier life of this name; refuses if it goes on. */
-int node_await_former(struct node *n, struct why *why);
+int node_await_former(struct node *n, struct error *error);
 /* Tries to begin a life. *ret_joined is false if an earlier one goes on. */
 int node_begin_life(struct node *n, bool *ret_joined);
 /* The first one, after that. */
-int node_first_life(struct node *n, struct why *why);
+int node_first_life(struct node *n, struct error *error);
 
 /* Our clock shows the database's time from now on, as far as it can be told. */
 int node_set_clock(struct node *n);

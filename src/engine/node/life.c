@@ -128,20 +128,20 @@ int node_set_clock(struct node *n)
 	return 0;
 }
 
-static int refuse_taken(const struct node *n, struct why *why)
+static int refuse_taken(const struct node *n, struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "another koined already uses the host name '%.*s' in %s: set another [host] "
 		      "name on this machine",
 		      TEXT_ARGS(n->us.name), store_path(n->store));
 }
 
-int node_first_life(struct node *n, struct why *why)
+int node_first_life(struct node *n, struct error *error)
 {
 	bool joined = false;
 	int r = node_begin_life(n, &joined);
 
-	return r != 0 || joined ? r : refuse_taken(n, why);
+	return r != 0 || joined ? r : refuse_taken(n, error);
 }
 
 /* The life of our name, and whether it has ended. */
@@ -161,7 +161,7 @@ static int look_at_former(struct node *n, struct host *ret_former, bool *ret_end
 
 /* One that is still alive renews its lease, which shows. One that has stood still for its whole length by our
  * own clock is lost, once the database's clock agrees. */
-int node_await_former(struct node *n, struct why *why)
+int node_await_former(struct node *n, struct error *error)
 {
 	const struct timespec pause = {.tv_nsec = LOOK_AGAIN_MS * 1000000L};
 	struct host first = {0}, now;
@@ -181,5 +181,5 @@ int node_await_former(struct node *n, struct why *why)
 		if (r == 0 && !ended && asked_ms >= since_ms + store_host_lease(&first))
 			r = store_host_lose(store_feed(n->store), &first, &ended);
 	}
-	return r != 0 || ended ? r : refuse_taken(n, why);
+	return r != 0 || ended ? r : refuse_taken(n, error);
 }

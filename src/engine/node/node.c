@@ -85,13 +85,13 @@ unsigned node_count(const struct node *n, unsigned *ret_rank)
 	return count > 0 ? count : 1;
 }
 
-int node_forget(struct node *n, struct text name, struct why *why)
+int node_forget(struct node *n, struct text name, struct error *error)
 {
 	bool found = false;
 	int r = n ? store_host_forget(store_writer(n->store), name, &found) : 0;
 
 	if (r == 0 && !found)
-		r = refuse(why, REFUSE_NOT_FOUND, "host not found or still alive: '%.*s'",
+		r = refuse(error, REFUSE_NOT_FOUND, "host not found or still alive: '%.*s'",
 			   TEXT_ARGS(name));
 	return r;
 }
@@ -308,15 +308,15 @@ static int end_earlier(struct node *n, const char *owner)
 	return guard_start(n->loop, &opts, &n->guard);
 }
 
-static int begin(struct node *n, const struct node_opts *opts, struct why *why)
+static int begin(struct node *n, const struct node_opts *opts, struct error *error)
 {
 	unsigned answer_ms = (unsigned)opts->lease_ms / 6;
 	int r = copy_texts(n, opts) ?: timer_new(n->loop, on_fence, n, &n->fence)
 		?: ticker_new(n->loop, REAP_MS, on_reap, n, &n->reaps)
 		?: wake_new(n->loop, on_news, n, &n->wake) ?: store_open_feed(n->store,
-				    answer_ms > ANSWER_LEAST_MS ? answer_ms : ANSWER_LEAST_MS, why)
-			    ?: node_await_former(n, why) ?: end_earlier(n, opts->owner)
-			    ?: node_first_life(n, why) ?: node_set_clock(n);
+				    answer_ms > ANSWER_LEAST_MS ? answer_ms : ANSWER_LEAST_MS, error)
+			    ?: node_await_former(n, error) ?: end_earlier(n, opts->owner)
+			    ?: node_first_life(n, error) ?: node_set_clock(n);
 
 	if (r != 0)
 		return r;
@@ -332,7 +332,7 @@ static int begin(struct node *n, const struct node_opts *opts, struct why *why)
 	return node_thread_start(n);
 }
 
-int node_start(const struct node_opts *opts, struct node **ret_node, struct why *why)
+int node_start(const struct node_opts *opts, struct node **ret_node, struct error *error)
 {
 	struct node *n;
 	int r;
@@ -348,7 +348,7 @@ int node_start(const struct node_opts *opts, struct node **ret_node, struct why 
 	n->lease_ms = opts->lease_ms;
 	pthread_mutex_init(&n->lock, NULL);
 	arena_init(&n->own, OWN_MAX);
-	r = begin(n, opts, why);
+	r = begin(n, opts, error);
 	if (r != 0)
 		node_free(n);
 	else

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 #include "model/host.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 struct events;
@@ -41,7 +41,7 @@ struct node_opts {
 /* Begins a life. If an earlier one of this name has not ended yet, waits until its lease is over;
  * refuses if it goes on. Ends what an earlier one has left running. Call it before anything is read that
  * others may change. *ret_node is NULL if only one koined can use the store. */
-int node_start(const struct node_opts *opts, struct node **ret_node, struct why *why);
+int node_start(const struct node_opts *opts, struct node **ret_node, struct error *error);
 
 /* From here on it hears of the others' events. */
 void node_hear_events(struct node *n, struct events *events);
@@ -84,7 +84,7 @@ const struct host *node_list(const struct node *n, unsigned *ret_n, int64_t *ret
 const struct host *node_find(const struct node *n, struct text name);
 
 /* Forgets one that is not alive. Runs on the writer's thread. */
-int node_forget(struct node *n, struct text name, struct why *why);
+int node_forget(struct node *n, struct text name, struct error *error);
 
 /* Why the database does not answer, in its client's words; NULL if it does. Also after this process stood
  * still: what is at hand may be old until the database was asked again. */

@@ -24,7 +24,7 @@ struct press {
 };
 
 /* On the writer's thread. */
-static int check_shown(const void *shown, const struct approval *row, struct why *why)
+static int check_shown(const void *shown, const struct approval *row, struct error *error)
 {
 	const struct press *p = shown;
 	char digest[NOTICE_DIGEST_LEN + 1];
@@ -32,29 +32,29 @@ static int check_shown(const void *shown, const struct approval *row, struct why
 	approval_digest(row, digest);
 	if (strcmp(digest, p->digest) == 0)
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN, "the request has changed since it was shown");
+	return refuse(error, REFUSE_FORBIDDEN, "the request has changed since it was shown");
 }
 
-static void word_result(int result, const struct approval *row, const struct why *why, char *out,
-			size_t size)
+static void word_result(int result, const struct approval *row, const struct error *error,
+			char *out, size_t size)
 {
 	if ((result == 0 || result == REFUSE_CONFLICT) && row)
 		words_of_outcome(row->status, row->decided_by, (struct text) {.data = NULL}, out,
 				 size);
 	else if (result > 0)
-		snprintf(out, size, "Decision rejected: %.200s", why->text);
+		snprintf(out, size, "Decision rejected: %.200s", error->text);
 	else
 		snprintf(out, size, "Could not store the decision. Try again.");
 }
 
-static void on_decided(void *arg, int result, const struct approval *row, const struct why *why)
+static void on_decided(void *arg, int result, const struct approval *row, const struct error *error)
 {
 	struct press *p = arg;
 	struct way *w = way_find(p->notify, text_of(p->way));
 	struct message *m = w ? message_find(w, p->key) : NULL;
 	char words[OUTCOME_MAX];
 
-	word_result(result, row, why, words, sizeof(words));
+	word_result(result, row, error, words, sizeof(words));
 	/* Also where it was refused: an agent that tries spoils nobody's button. */
 	if (m && result != 0 && result != REFUSE_CONFLICT)
 		tokens_release(&w->tokens, m);
@@ -64,7 +64,7 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 		w->ignored++;
 	if (result > 0 && result != REFUSE_CONFLICT)
 		log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", p->way,
-			   why->text);
+			   error->text);
 	if (w && w->notifier && !p->notify->stopping)
 		notifier_acknowledge(w->notifier, p->id, words);
 	if (p->told)
@@ -82,7 +82,7 @@ static void name_decider(const struct way *w, const struct notice_answer *a, cha
 
 int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
-		  notify_link_fn told, void *told_arg, struct why *why)
+		  notify_link_fn told, void *told_arg, struct error *error)
 {
 	struct press *p = calloc(1, sizeof(*p));
 	struct approval_decision d = {
@@ -106,16 +106,17 @@ int answer_decide(struct way *w, const struct message *m, const struct notice_an
 	d.shown = p;
 	if (from)
 		d.from = *from;
-	r = approval_decide(w->notify->opts.approvals, &d, on_decided, p, why);
+	r = approval_decide(w->notify->opts.approvals, &d, on_decided, p, error);
 	if (r != 0)
 		free(p);
 	return r;
 }
 
-static void ignore(struct way *w, const struct notice_answer *a, const char *why, const char *words)
+static void ignore(struct way *w, const struct notice_answer *a, const char *reason,
+		   const char *words)
 {
 	w->ignored++;
-	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", w->name, why);
+	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", w->name, reason);
 	notifier_acknowledge(w->notifier, a->press, words);
 }
 
@@ -124,14 +125,14 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 		   enum approval_status decision)
 {
 	char words[OUTCOME_MAX];
-	struct why why;
-	int r = answer_decide(w, m, a, decision, NULL, NULL, NULL, &why);
+	struct error error;
+	int r = answer_decide(w, m, a, decision, NULL, NULL, NULL, &error);
 
 	if (r == 0)
 		return;
 	tokens_release(&w->tokens, m);
-	word_result(r, NULL, &why, words, sizeof(words));
-	ignore(w, a, r > 0 ? why.text : fault_words(r), words);
+	word_result(r, NULL, &error, words, sizeof(words));
+	ignore(w, a, r > 0 ? error.text : fault_words(r), words);
 }
 
 static void take_token(struct way *w, const struct notice_answer *a)

@@ -33,7 +33,7 @@ struct quiet {
 };
 
 /* "22:00-07:00"; "" for none. An empty zone is the machine's. */
-int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct why *why);
+int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct error *error);
 void quiet_done(struct quiet *q);
 
 /* 0: it may speak; otherwise milliseconds until it may. */
@@ -193,7 +193,7 @@ struct notify_test {
 	bool asks, sent, over;
 	const char *pressed;
 	char by[BY_MAX];
-	struct why why;
+	struct error error;
 };
 
 /* ---- message.c ---- */
@@ -263,7 +263,7 @@ void answer_take(struct way *w, const struct notice_answer *answer);
 /* Decides about a message's approval. `from` and `told` may be NULL. 0: `told` follows. */
 int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
-		  notify_link_fn told, void *told_arg, struct why *why);
+		  notify_link_fn told, void *told_arg, struct error *error);
 
 /* ---- test.c ---- */
 

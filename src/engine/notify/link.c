@@ -30,55 +30,56 @@ static bool find_in(struct way *w, struct text token, int64_t now_ms, struct fou
 }
 
 /* The wrong ones are counted for all: nobody tries them in masses. */
-static int refuse_unknown(struct notify *n, struct why *why)
+static int refuse_unknown(struct notify *n, struct error *error)
 {
 	uint64_t now = clock_steady_ms();
 
 	if (rate_left(&n->wrong, now) > 0)
-		return refuse(why, REFUSE_LIMIT, "Too many invalid links. Try again in a minute.");
+		return refuse(error, REFUSE_LIMIT,
+			      "Too many invalid links. Try again in a minute.");
 	rate_note(&n->wrong, now);
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=\"unknown link\"");
-	return refuse(why, REFUSE_NOT_FOUND,
+	return refuse(error, REFUSE_NOT_FOUND,
 		      "Unknown link: the address was altered, or koined has sent a newer link.");
 }
 
 static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,
-		       struct why *why)
+		       struct error *error)
 {
 	f->way->ignored++;
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", f->way->name,
 		   reason);
-	return refuse(why, code, "%s%s%s", words, f->message->outcome[0] ? " " : "",
+	return refuse(error, code, "%s%s%s", words, f->message->outcome[0] ? " " : "",
 		      f->message->outcome);
 }
 
-static int find(struct notify *n, struct text token, struct found *ret, struct why *why)
+static int find(struct notify *n, struct text token, struct found *ret, struct error *error)
 {
 	bool is = false;
 
 	if (!n || n->stopping)
-		return refuse(why, REFUSE_UNAVAILABLE, "koined cannot accept decisions now.");
+		return refuse(error, REFUSE_UNAVAILABLE, "koined cannot accept decisions now.");
 	list_for_each (at, following, &n->ways) {
 		is = find_in(list_entry(at, struct way, link), token, clock_utc_ms(), ret);
 		if (is)
 			break;
 	}
 	if (!is)
-		return refuse_unknown(n, why);
+		return refuse_unknown(n, error);
 	if (ret->state == TOKEN_USED || ret->message->outcome[0])
 		return refuse_this(ret, REFUSE_CONFLICT, "link already used",
-				   "This request was already decided.", why);
+				   "This request was already decided.", error);
 	if (ret->state == TOKEN_LATE)
 		return refuse_this(ret, REFUSE_FORBIDDEN, "link expired", "This link has expired.",
-				   why);
+				   error);
 	return 0;
 }
 
 int notify_link_look(struct notify *n, struct text token, struct notify_link *ret_link,
-		     struct why *why)
+		     struct error *error)
 {
 	struct found f = {.token = NULL};
-	int r = find(n, token, &f, why);
+	int r = find(n, token, &f, error);
 
 	if (r != 0)
 		return r;
@@ -90,18 +91,18 @@ int notify_link_look(struct notify *n, struct text token, struct notify_link *re
 }
 
 int notify_link_use(struct notify *n, struct text token, const struct approval_client *from,
-		    notify_link_fn fn, void *arg, struct why *why)
+		    notify_link_fn fn, void *arg, struct error *error)
 {
 	static const struct notice_answer nobody = {.ref = "", .who = "", .press = ""};
 	enum approval_status decision = APPROVAL_DENIED;
 	const void *about;
 	struct found f = {.token = NULL};
-	int r = find(n, token, &f, why);
+	int r = find(n, token, &f, error);
 
 	if (r != 0)
 		return r;
 	(void)tokens_use(&f.way->tokens, token, clock_utc_ms(), &about, &decision);
-	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg, why);
+	r = answer_decide(f.way, f.message, &nobody, decision, from, fn, arg, error);
 	if (r != 0)
 		tokens_release(&f.way->tokens, about);
 	return r;

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/approval.h"
 #include "engine/notify/inner.h"
 
@@ -48,9 +48,9 @@ static int word_input(struct look *l)
 static int look_run(struct work *w, int lane)
 {
 	struct look *l = list_entry(w, struct look, work);
-	struct why why;
+	struct error error;
 	int r = approval_get(l->notify->opts.approvals, lane, &l->arena, text_of(l->id), false,
-			     &l->row, &why);
+			     &l->row, &error);
 
 	if (r != 0 || l->row.status != APPROVAL_PENDING)
 		return r;

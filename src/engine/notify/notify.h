@@ -23,7 +23,7 @@
 #include "model/event.h"
 #include "model/host.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -78,12 +78,12 @@ struct notify_rule {
 };
 
 /* Refuses an invalid one. */
-int notify_check_rule(const struct notify_rule *rule, struct why *why);
+int notify_check_rule(const struct notify_rule *rule, struct error *error);
 
 /* Takes the notifier, also on failure; NULL: it could not be made, and `trouble` says why. Events
  * from now on count, and approvals that wait already. */
 int notify_add(struct notify *n, const struct notify_rule *rule, struct notifier *notifier,
-	       const char *trouble, struct why *why);
+	       const char *trouble, struct error *error);
 /* Ends all of them: the settings were read again. */
 void notify_clear(struct notify *n);
 
@@ -117,7 +117,7 @@ struct notify_link {
  * wrong. Accepts NULL.
  */
 int notify_link_look(struct notify *n, struct text token, struct notify_link *ret_link,
-		     struct why *why);
+		     struct error *error);
 
 /* What came of it, in words. result as of approval_decide. */
 typedef void (*notify_link_fn)(void *arg, int result, const char *words);
@@ -125,7 +125,7 @@ typedef void (*notify_link_fn)(void *arg, int result, const char *words);
 /* Decides as the link says, for a client of ours or (NULL) one that we cannot look at. 0: fn
  * follows. */
 int notify_link_use(struct notify *n, struct text token, const struct approval_client *from,
-		    notify_link_fn fn, void *arg, struct why *why);
+		    notify_link_fn fn, void *arg, struct error *error);
 
 /* ---- a test ---- */
 
@@ -137,7 +137,7 @@ struct notify_test_result {
 };
 
 typedef void (*notify_test_fn)(void *arg, int result, const struct notify_test_result *t,
-			       const struct why *why);
+			       const struct error *error);
 
 /*
  * Sends one, whatever the hour and the rate, and waits for its button. fn is called once:
@@ -146,5 +146,5 @@ typedef void (*notify_test_fn)(void *arg, int result, const struct notify_test_r
  */
 struct notify_test;
 int notify_test_start(struct notify *n, struct text name, int64_t timeout_ms, notify_test_fn fn,
-		      void *arg, struct notify_test **ret_test, struct why *why);
+		      void *arg, struct notify_test **ret_test, struct error *error);
 void notify_test_leave(struct notify_test *t); /* accepts NULL; fn is not called any more */

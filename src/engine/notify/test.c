@@ -28,15 +28,15 @@ static void on_timer(void *arg)
 		.sent = t->sent, .asks = t->asks, .pressed = t->pressed, .by = t->by};
 	notify_test_fn fn = t->fn;
 	void *fn_arg = t->arg;
-	struct why why;
+	struct error error;
 	int r = t->result;
 
 	if (!t->over)
-		r = refuse(&t->why, REFUSE_TIMEOUT, "%s",
+		r = refuse(&t->error, REFUSE_TIMEOUT, "%s",
 			   t->sent ? "the test message was sent, but no button was pressed in time"
 				   : "timeout while sending the test message");
-	why = t->why;
-	fn(fn_arg, r, &result, &why);
+	error = t->error;
+	fn(fn_arg, r, &result, &error);
 	test_free(t);
 }
 
@@ -59,7 +59,7 @@ void test_sent(struct notify_test *t)
 
 void test_failed(struct notify_test *t, const char *what)
 {
-	end(t, refuse(&t->why, REFUSE_UNAVAILABLE, "cannot send the test message: %s", what));
+	end(t, refuse(&t->error, REFUSE_UNAVAILABLE, "cannot send the test message: %s", what));
 }
 
 void test_pressed(struct notify_test *t, enum approval_status decision, const char *by)
@@ -96,30 +96,30 @@ static int fill(struct notify_test *t, struct way *w)
 	return r;
 }
 
-static int check(const struct notify *n, const struct way *w, struct text name, struct why *why)
+static int check(const struct notify *n, const struct way *w, struct text name, struct error *error)
 {
 	unsigned count = 0;
 
 	list_for_each (at, following, &n->tests)
 		count++;
 	if (!w)
-		return refuse(why, REFUSE_NOT_FOUND, "notifier not found in the settings: '%.*s'",
+		return refuse(error, REFUSE_NOT_FOUND, "notifier not found in the settings: '%.*s'",
 			      TEXT_ARGS(text_cut(name, 40)));
 	if (!w->notifier)
-		return refuse(why, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
+		return refuse(error, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
 			      w->error);
 	if (count >= TESTS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many notifier tests are running (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many notifier tests are running (limit %d)",
 			      TESTS_MAX);
 	return 0;
 }
 
 int notify_test_start(struct notify *n, struct text name, int64_t timeout_ms, notify_test_fn fn,
-		      void *arg, struct notify_test **ret_test, struct why *why)
+		      void *arg, struct notify_test **ret_test, struct error *error)
 {
 	struct way *w = way_find(n, name);
 	struct notify_test *t;
-	int r = check(n, w, name, why);
+	int r = check(n, w, name, error);
 
 	if (r != 0)
 		return r;
@@ -153,6 +153,6 @@ void tests_stop(struct notify *n)
 {
 	list_for_each (at, following, &n->tests)
 		end(list_entry(at, struct notify_test, link),
-		    refuse(&list_entry(at, struct notify_test, link)->why, REFUSE_STOPPING,
+		    refuse(&list_entry(at, struct notify_test, link)->error, REFUSE_STOPPING,
 			   "koined is stopping"));
 }

@@ -38,46 +38,47 @@ bool way_wants(const struct way *w, struct text type)
 	return false;
 }
 
-static int check_conditions(const struct notify_rule *rule, struct why *why)
+static int check_conditions(const struct notify_rule *rule, struct error *error)
 {
 	struct conditions c = {.n = 0};
 	struct arena arena;
 	int r;
 
 	arena_init(&arena, RULE_ARENA_MAX);
-	r = conditions_make(&c, &arena, rule->conditions, rule->n_conditions, why);
+	r = conditions_make(&c, &arena, rule->conditions, rule->n_conditions, error);
 	conditions_done(&c);
 	arena_done(&arena);
 	return r;
 }
 
-static int refuse_types(struct why *why)
+static int refuse_types(struct error *error)
 {
-	return refuse_field(why, "on",
+	return refuse_field(error, "on",
 			    "invalid 'on': expected 1 to %d event types, separated by commas",
 			    NOTIFY_TYPES_MAX);
 }
 
-int notify_check_rule(const struct notify_rule *rule, struct why *why)
+int notify_check_rule(const struct notify_rule *rule, struct error *error)
 {
 	struct text rest = text_of(rule->on);
 	struct quiet quiet = {.is = false};
 	struct text item;
 	unsigned n = 0;
-	int r = quiet_parse(rule->quiet, rule->zone, &quiet, why);
+	int r = quiet_parse(rule->quiet, rule->zone, &quiet, error);
 
 	quiet_done(&quiet);
 	while (r == 0 && text_next(&rest, ',', &item)) {
 		item = text_trim(item, " ");
 		if (item.len == 0 || item.len >= NOTIFY_TYPE_LEN || ++n > NOTIFY_TYPES_MAX)
-			r = refuse_types(why);
+			r = refuse_types(error);
 	}
 	if (r == 0 && n == 0)
-		r = refuse_types(why);
+		r = refuse_types(error);
 	if (r == 0 && rule->per_minute > RATE_MAX)
-		r = refuse_field(why, "per_minute", "invalid per_minute '%u': expected at most %d",
-				 rule->per_minute, RATE_MAX);
-	return r == 0 ? check_conditions(rule, why) : r;
+		r = refuse_field(error, "per_minute",
+				 "invalid per_minute '%u': expected at most %d", rule->per_minute,
+				 RATE_MAX);
+	return r == 0 ? check_conditions(rule, error) : r;
 }
 
 /* ---- one message ---- */
@@ -414,10 +415,10 @@ static void on_timer(void *arg)
 }
 
 static int way_new(struct notify *n, const struct notify_rule *rule, struct way **ret_way,
-		   struct why *why)
+		   struct error *error)
 {
 	struct way *w;
-	int r = notify_check_rule(rule, why);
+	int r = notify_check_rule(rule, error);
 
 	if (r != 0)
 		return r;
@@ -435,10 +436,10 @@ static int way_new(struct notify *n, const struct notify_rule *rule, struct way 
 	snprintf(w->name, sizeof(w->name), "%s", rule->name);
 	snprintf(w->on, sizeof(w->on), "%s", rule->on);
 	w->web_link = strdup(rule->link);
-	r = w->web_link ? quiet_parse(rule->quiet, rule->zone, &w->quiet, why) : -ENOMEM;
+	r = w->web_link ? quiet_parse(rule->quiet, rule->zone, &w->quiet, error) : -ENOMEM;
 	if (r == 0)
 		r = conditions_make(&w->conditions, &w->arena, rule->conditions, rule->n_conditions,
-				    why)
+				    error)
 			    ?: timer_new(n->opts.loop, on_timer, w, &w->timer);
 	if (r == 0)
 		*ret_way = w;
@@ -474,10 +475,10 @@ static const struct notifier_events events = {
 	.on_sent = on_sent, .on_answer = on_answer, .on_reading = on_reading};
 
 int notify_add(struct notify *n, const struct notify_rule *rule, struct notifier *notifier,
-	       const char *trouble, struct why *why)
+	       const char *trouble, struct error *error)
 {
 	struct way *w;
-	int r = n->n_ways < NOTIFY_WAYS_MAX ? way_new(n, rule, &w, why) : -ENOBUFS;
+	int r = n->n_ways < NOTIFY_WAYS_MAX ? way_new(n, rule, &w, error) : -ENOBUFS;
 
 	if (r == 0) {
 		r = hear_start(n);

@@ -18,16 +18,16 @@ static bool parse_time(const char *t, int *ret)
 	return *ret <= DAY_MIN && t[3] < '6';
 }
 
-int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct why *why)
+int quiet_parse(const char *hours, const char *zone, struct quiet *ret, struct error *error)
 {
 	struct quiet q = {.is = hours[0] != '\0'};
 
 	if (q.is && (strlen(hours) != 11 || hours[5] != '-' || !parse_time(hours, &q.from) ||
 		     !parse_time(hours + 6, &q.until)))
-		return refuse_field(why, "quiet", "invalid quiet '%.40s': expected HH:MM-HH:MM",
+		return refuse_field(error, "quiet", "invalid quiet '%.40s': expected HH:MM-HH:MM",
 				    hours);
 	if (zone[0]) {
-		int r = zone_open(zone, &q.zone, why);
+		int r = zone_open(zone, &q.zone, error);
 
 		if (r != 0)
 			return r;

@@ -30,7 +30,7 @@ static uint32_t code_point(const char *at, size_t n)
 /* A picture, as far as that can be told by where it stands. */
 static bool is_sign(uint32_t c)
 {
-	return ((c >= 0x203c && c < 0x2e80) || c >= 0x1f000) && !char_is_unseen(c);
+	return ((c >= 0x203c && c < 0x2e80) || c >= 0x1f000) && !char_is_invisible(c);
 }
 
 /* Joiners stay behind a sign: they make one of several. */
@@ -40,7 +40,7 @@ static bool is_trick(uint32_t before, uint32_t c)
 		return false;
 	if (c == 0x200d && (is_sign(before) || before == 0xfe0f))
 		return false;
-	return char_is_unseen(c);
+	return char_is_invisible(c);
 }
 
 static void add_plain(struct buf *out, struct text t, const char *after_newline)
@@ -56,7 +56,7 @@ static void add_plain(struct buf *out, struct text t, const char *after_newline)
 		if (byte == '\n') {
 			buf_add_char(out, '\n');
 			buf_add_str(out, after_newline);
-		} else if (n == 0 || (c < 0x80 && c != '\t' && char_is_unseen(c))) {
+		} else if (n == 0 || (c < 0x80 && c != '\t' && char_is_invisible(c))) {
 			buf_printf(out, "\\x%02x", byte);
 		} else if (n > 1 && is_trick(before, c)) {
 			buf_printf(out, "\\u{%x}", c);

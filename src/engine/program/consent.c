@@ -2,15 +2,15 @@
 
 #include <stdio.h>
 
-static void end(struct consent *c, int result, const struct why *why)
+static void end(struct consent *c, int result, const struct error *error)
 {
-	struct why cancelled = {.text = ""};
+	struct error cancelled = {.text = ""};
 
 	if (c->left) {
 		result = refuse(&cancelled, REFUSE_CANCELLED, "cancelled");
-		why = &cancelled;
+		error = &cancelled;
 	}
-	c->fn(c->arg, result, why);
+	c->fn(c->arg, result, error);
 }
 
 static void withdraw(struct consent *c)
@@ -21,7 +21,8 @@ static void withdraw(struct consent *c)
 	end(c, 0, NULL);
 }
 
-static void on_kept(void *arg, int result, const struct approval *approval, const struct why *why)
+static void on_kept(void *arg, int result, const struct approval *approval,
+		    const struct error *error)
 {
 	struct consent *c = arg;
 
@@ -33,26 +34,26 @@ static void on_kept(void *arg, int result, const struct approval *approval, cons
 }
 
 static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
+		       const struct error *error)
 {
 	struct consent *c = arg;
-	struct why own = {.text = ""};
+	struct error own = {.text = ""};
 
 	c->waiter = NULL;
 	c->id[0] = '\0';
 	if (result == 0) {
-		why = &own;
+		error = &own;
 		result = approval_verdict(approval, &own);
 	}
-	end(c, result, why);
+	end(c, result, error);
 }
 
-int consent_ask(struct consent *c, const struct approval_new *in, struct why *why)
+int consent_ask(struct consent *c, const struct approval_new *in, struct error *error)
 {
 	if (!c->approvals)
-		return refuse(why, REFUSE_FORBIDDEN,
+		return refuse(error, REFUSE_FORBIDDEN,
 			      "approval required, but this server does not support approvals");
-	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter, why);
+	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter, error);
 }
 
 void consent_leave(struct consent *c)

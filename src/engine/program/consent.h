@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/approval.h"
 
 struct consent {
@@ -16,7 +16,7 @@ struct consent {
 	struct text by;              /* who withdraws it */
 	/* Called once, after consent_ask has returned. 0: it is allowed; else the reason why
 	 * not. */
-	void (*fn)(void *arg, int result, const struct why *why);
+	void (*fn)(void *arg, int result, const struct error *error);
 	void *arg;
 
 	struct approval_waiter *waiter; /* NULL: nothing is asked, or it is decided */
@@ -24,7 +24,7 @@ struct consent {
 	bool left;
 };
 
-int consent_ask(struct consent *c, const struct approval_new *in, struct why *why);
+int consent_ask(struct consent *c, const struct approval_new *in, struct error *error);
 
 /* The request is no longer needed. fn is called with REFUSE_CANCELLED: at once or, if the
  * request is still on its way to the store, when it has been withdrawn. */

@@ -40,27 +40,28 @@ struct process *process_find(const struct processes *p, struct text id)
 	return NULL;
 }
 
-int process_forbidden(struct why *why)
+int process_forbidden(struct error *error)
 {
-	return refuse(why, REFUSE_FORBIDDEN,
+	return refuse(error, REFUSE_FORBIDDEN,
 		      "processes are disabled (to enable them, set [gateway] process = yes)");
 }
 
-int process_unknown(struct text id, struct why *why)
+int process_unknown(struct text id, struct error *error)
 {
-	return refuse(why, REFUSE_NOT_FOUND, "process not found: %.*s",
+	return refuse(error, REFUSE_NOT_FOUND, "process not found: %.*s",
 		      TEXT_ARGS(text_cut(id, PROCESS_ID_MAX)));
 }
 
-static int get(struct processes *all, struct text id, struct process **ret_process, struct why *why)
+static int get(struct processes *all, struct text id, struct process **ret_process,
+	       struct error *error)
 {
 	struct process *p;
 
 	if (!all)
-		return process_forbidden(why);
+		return process_forbidden(error);
 	p = process_find(all, id);
 	if (!p)
-		return process_unknown(id, why);
+		return process_unknown(id, error);
 	*ret_process = p;
 	return 0;
 }
@@ -215,12 +216,12 @@ static void on_output(void *arg, const char *data, size_t len)
 }
 
 int process_log(struct processes *all, struct text id, int64_t offset, size_t limit,
-		struct process_log *ret_log, struct why *why)
+		struct process_log *ret_log, struct error *error)
 {
 	struct process *p = NULL;
 	uint64_t at;
 	size_t n;
-	int r = get(all, id, &p, why);
+	int r = get(all, id, &p, error);
 
 	if (r != 0)
 		return r;
@@ -244,7 +245,8 @@ int process_log(struct processes *all, struct text id, int64_t offset, size_t li
 
 /* ---- the start ---- */
 
-static int resolve(const struct processes *p, struct text workdir, char **ret_path, struct why *why)
+static int resolve(const struct processes *p, struct text workdir, char **ret_path,
+		   struct error *error)
 {
 	CLEANUP(freep) char *joined = NULL;
 	size_t n = p->folder ? strlen(p->folder) : 0;
@@ -261,18 +263,18 @@ static int resolve(const struct processes *p, struct text workdir, char **ret_pa
 	if (!*ret_path)
 		return errno == ENOMEM
 			       ? -ENOMEM
-			       : refuse_field(why, "workdir", "no such directory: %s", joined);
+			       : refuse_field(error, "workdir", "no such directory: %s", joined);
 	if (n > 1 && (strncmp(*ret_path, p->folder, n) != 0 ||
 		      ((*ret_path)[n] != '/' && (*ret_path)[n] != '\0'))) {
 		free(*ret_path);
 		*ret_path = NULL;
-		return refuse(why, REFUSE_FORBIDDEN, "workdir must be in %s", p->folder);
+		return refuse(error, REFUSE_FORBIDDEN, "workdir must be in %s", p->folder);
 	}
 	return 0;
 }
 
 static int process_new(struct processes *all, const struct process_new *in,
-		       struct process **ret_process, struct why *why)
+		       struct process **ret_process, struct error *error)
 {
 	struct process *p = calloc(1, sizeof(*p));
 	int r;
@@ -286,7 +288,7 @@ static int process_new(struct processes *all, const struct process_new *in,
 	buf_init(&p->output, PROCESS_OUTPUT_MAX);
 	make_id(all, p->id);
 	p->command = strndup(in->command.data, in->command.len);
-	r = p->command ? resolve(all, in->workdir, &p->workdir, why) : -ENOMEM;
+	r = p->command ? resolve(all, in->workdir, &p->workdir, error) : -ENOMEM;
 	if (r == 0)
 		r = timer_new(all->opts.loop, on_grace, p, &p->grace)
 			    ?: tree_mark(all->opts.owner, p->mark);
@@ -315,7 +317,7 @@ static int make_env(const struct process_new *in, const char ***ret_env)
 }
 
 static int launch(struct process *p, const struct process_new *in, const char **env,
-		  struct why *why)
+		  struct error *error)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", p->command, NULL};
 	const struct supervised_opts opts = {
@@ -332,10 +334,10 @@ static int launch(struct process *p, const struct process_new *in, const char **
 		.arg = p,
 	};
 
-	return supervised_start(p->all->opts.loop, &opts, &p->program, why);
+	return supervised_start(p->all->opts.loop, &opts, &p->program, error);
 }
 
-static int open_and_launch(struct process *p, const struct process_new *in, struct why *why)
+static int open_and_launch(struct process *p, const struct process_new *in, struct error *error)
 {
 	const struct console_opts opts = {
 		.terminal = in->terminal,
@@ -345,7 +347,7 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 	};
 	CLEANUP(freep) const char **env = NULL;
 	int r = make_env(in, &env) ?: console_new(p->all->opts.loop, &opts, &p->console)
-			?: launch(p, in, env, why);
+			?: launch(p, in, env, error);
 
 	if (r == 0)
 		console_started(p->console);
@@ -353,21 +355,21 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 }
 
 int process_run(struct processes *all, const struct process_new *in, struct process **ret_process,
-		struct why *why)
+		struct error *error)
 {
 	struct process *p;
 	int r;
 
 	if (all->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (all->n_running >= PROCESS_RUNNING_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many processes (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many processes (limit %d)",
 			      PROCESS_RUNNING_MAX);
 	forget_oldest(all);
-	r = process_new(all, in, &p, why);
+	r = process_new(all, in, &p, error);
 	if (r != 0)
 		return r;
-	r = open_and_launch(p, in, why);
+	r = open_and_launch(p, in, error);
 	if (r != 0) {
 		process_free(p);
 		return r;
@@ -387,7 +389,7 @@ int process_run(struct processes *all, const struct process_new *in, struct proc
 	return 0;
 }
 
-int process_feed(struct process *p, struct text data, bool eof, struct why *why)
+int process_feed(struct process *p, struct text data, bool eof, struct error *error)
 {
 	int r = p->console ? 0 : -EPIPE;
 
@@ -396,9 +398,9 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 	if (r == 0 && eof)
 		r = console_end_input(p->console);
 	if (r == -EPIPE)
-		return refuse(why, REFUSE_CONFLICT, "process %s has closed its input", p->id);
+		return refuse(error, REFUSE_CONFLICT, "process %s has closed its input", p->id);
 	if (r == -ENOBUFS)
-		return refuse(why, REFUSE_LIMIT,
+		return refuse(error, REFUSE_LIMIT,
 			      "process %s has not read its earlier input yet; try again later",
 			      p->id);
 	return r;
@@ -407,12 +409,12 @@ int process_feed(struct process *p, struct text data, bool eof, struct why *why)
 /* ---- reading ---- */
 
 int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
-		 struct why *why)
+		 struct error *error)
 {
 	unsigned n = 0;
 
 	if (!all)
-		return process_forbidden(why);
+		return process_forbidden(error);
 	for (const struct list *at = all->all.prev; at != &all->all && n < PROCESS_KEPT_MAX;
 	     at = at->prev)
 		out[n++] = list_entry(at, const struct process, link)->info;
@@ -421,10 +423,10 @@ int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX
 }
 
 int process_get(struct processes *all, struct text id, struct process_info *ret_info,
-		struct why *why)
+		struct error *error)
 {
 	struct process *p = NULL;
-	int r = get(all, id, &p, why);
+	int r = get(all, id, &p, error);
 
 	if (r == 0)
 		*ret_info = p->info;
@@ -432,11 +434,11 @@ int process_get(struct processes *all, struct text id, struct process_info *ret_
 }
 
 int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
-		 struct process_wait **ret_wait, struct process_info *ret_info, struct why *why)
+		 struct process_wait **ret_wait, struct process_info *ret_info, struct error *error)
 {
 	struct process_wait *w;
 	struct process *p = NULL;
-	int r = get(all, id, &p, why);
+	int r = get(all, id, &p, error);
 
 	if (r != 0)
 		return r;
@@ -471,7 +473,7 @@ static bool is_own(const struct approval *row)
 }
 
 int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
-		  struct why *why)
+		  struct error *error)
 {
 	struct processes *p = calloc(1, sizeof(*p));
 
@@ -484,7 +486,8 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 		p->folder = realpath(opts->folder, NULL);
 		if (!p->folder) {
 			free(p);
-			return refuse(why, REFUSE_PARAMS, "%s: %s", opts->folder, strerror(errno));
+			return refuse(error, REFUSE_PARAMS, "%s: %s", opts->folder,
+				      strerror(errno));
 		}
 	}
 	approvals_withdraw_left(p->opts.approvals, TEXT(PROCESS_AGENT), is_own);
@@ -494,7 +497,7 @@ int processes_new(const struct processes_opts *opts, struct processes **ret_proc
 
 void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg), void *arg)
 {
-	struct why why;
+	struct error error;
 
 	if (!p) {
 		if (fn)
@@ -506,7 +509,7 @@ void processes_stop(struct processes *p, unsigned grace_ms, void (*fn)(void *arg
 	if (p->stopping)
 		grace_ms = 0;
 	p->stopping = true;
-	process_asks_end(p, refuse(&why, REFUSE_STOPPING, "koined is stopping"), &why);
+	process_asks_end(p, refuse(&error, REFUSE_STOPPING, "koined is stopping"), &error);
 	list_for_each (at, following, &p->all) {
 		struct process *process = list_entry(at, struct process, link);
 

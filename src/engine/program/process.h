@@ -19,7 +19,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/peer.h"
 #include "io/work.h"
@@ -59,7 +59,7 @@ struct processes_opts {
 /* Refuses a path that is not a folder. The functions below also accept NULL, and then refuse
  * everything: REFUSE_FORBIDDEN. */
 int processes_new(const struct processes_opts *opts, struct processes **ret_processes,
-		  struct why *why);
+		  struct error *error);
 
 /* Starts nothing more and ends everything that is running; calls fn when none is left, perhaps
  * at once. If it is called again, there is no grace period. Accepts NULL. */
@@ -92,7 +92,7 @@ struct process_new {
 
 /* info is NULL unless result is 0. */
 typedef void (*process_fn)(void *arg, int result, const struct process_info *info,
-			   const struct why *why);
+			   const struct error *error);
 
 /*
  * Both call fn once, never before they return, when it was approved and done, or not:
@@ -101,19 +101,19 @@ typedef void (*process_fn)(void *arg, int result, const struct process_info *inf
  * the request itself is returned instead, and fn is not called. Texts are copied.
  */
 int process_start(struct processes *all, const struct process_new *in, process_fn fn, void *arg,
-		  struct process_ask **ret_ask, struct why *why);
+		  struct process_ask **ret_ask, struct error *error);
 int process_write(struct processes *all, struct text id, struct text data, bool eof,
 		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
-		  struct why *why);
+		  struct error *error);
 
 /* fn is not called any more, and what is not approved yet is not done. Accepts NULL. */
 void process_ask_leave(struct process_ask *a);
 
 /* Newest first. */
 int process_list(struct processes *all, struct process_info out[PROCESS_KEPT_MAX], unsigned *ret_n,
-		 struct why *why);
+		 struct error *error);
 int process_get(struct processes *all, struct text id, struct process_info *ret_info,
-		struct why *why);
+		struct error *error);
 
 struct process_log {
 	struct text bytes; /* valid until the next pass of the loop */
@@ -123,10 +123,11 @@ struct process_log {
 
 /* At most limit bytes starting at offset; negative: that many before the end. */
 int process_log(struct processes *all, struct text id, int64_t offset, size_t limit,
-		struct process_log *ret_log, struct why *why);
+		struct process_log *ret_log, struct error *error);
 
 /* Ends it with everything that it has started; calls fn, later, when nothing is left. *ret_wait NULL: it had ended
  * already, and fn is not called. */
 int process_kill(struct processes *all, struct text id, process_fn fn, void *arg,
-		 struct process_wait **ret_wait, struct process_info *ret_info, struct why *why);
+		 struct process_wait **ret_wait, struct process_info *ret_info,
+		 struct error *error);
 void process_wait_leave(struct process_wait *w); /* accepts NULL */

@@ -35,40 +35,40 @@ static void ask_free(struct process_ask *a)
 }
 
 static void tell(struct process_ask *a, int result, const struct process_info *info,
-		 const struct why *why)
+		 const struct error *error)
 {
 	process_fn fn = a->fn;
 	void *arg = a->arg;
 
 	ask_free(a);
 	if (fn)
-		fn(arg, result, info, why);
+		fn(arg, result, info, error);
 }
 
 /* ---- acting on an approval ---- */
 
-static int act(struct process_ask *a, struct process **ret_process, struct why *why)
+static int act(struct process_ask *a, struct process **ret_process, struct error *error)
 {
 	if (!a->writes)
-		return process_run(a->processes, &a->start, ret_process, why);
+		return process_run(a->processes, &a->start, ret_process, error);
 	/* It may have ended and been dropped in the meantime. */
 	*ret_process = process_find(a->processes, a->id);
 	if (!*ret_process)
-		return process_unknown(a->id, why);
-	return process_feed(*ret_process, a->data, a->eof, why);
+		return process_unknown(a->id, error);
+	return process_feed(*ret_process, a->data, a->eof, error);
 }
 
-static void on_consent(void *arg, int result, const struct why *why)
+static void on_consent(void *arg, int result, const struct error *error)
 {
 	struct process_ask *a = arg;
 	struct process *p = NULL;
-	struct why own = {.text = ""};
+	struct error own = {.text = ""};
 
 	if (result == 0) {
-		why = &own;
+		error = &own;
 		result = act(a, &p, &own);
 	}
-	tell(a, result, result == 0 ? &p->info : NULL, why);
+	tell(a, result, result == 0 ? &p->info : NULL, error);
 }
 
 /* ---- the question ---- */
@@ -130,7 +130,7 @@ static const struct value *make_input(struct process_ask *a, const struct proces
 	return r == 0 && w.err == 0 ? w.root : NULL;
 }
 
-static int ask(struct process_ask *a, const struct process *p, struct why *why)
+static int ask(struct process_ask *a, const struct process *p, struct error *error)
 {
 	const struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
@@ -141,18 +141,18 @@ static int ask(struct process_ask *a, const struct process *p, struct why *why)
 		.from = {.is = a->peer.known, .peer = a->peer},
 	};
 
-	return in.input ? consent_ask(&a->consent, &in, why) : -ENOMEM;
+	return in.input ? consent_ask(&a->consent, &in, error) : -ENOMEM;
 }
 
-static int check_common(const struct processes *p, struct why *why)
+static int check_common(const struct processes *p, struct error *error)
 {
 	if (!p)
-		return process_forbidden(why);
+		return process_forbidden(error);
 	if (p->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (p->n_asks >= PROCESS_ASKS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many processes wait for approval (limit %d)",
-			      PROCESS_ASKS_MAX);
+		return refuse(error, REFUSE_LIMIT,
+			      "too many processes wait for approval (limit %d)", PROCESS_ASKS_MAX);
 	return 0;
 }
 
@@ -178,10 +178,10 @@ static int ask_new(struct processes *p, process_fn fn, void *arg, struct process
 }
 
 static int ask_or_free(struct process_ask *a, int r, const struct process *p,
-		       struct process_ask **ret_ask, struct why *why)
+		       struct process_ask **ret_ask, struct error *error)
 {
 	if (r == 0)
-		r = ask(a, p, why);
+		r = ask(a, p, error);
 	if (r != 0)
 		ask_free(a);
 	else
@@ -191,37 +191,38 @@ static int ask_or_free(struct process_ask *a, int r, const struct process *p,
 
 /* ---- asking to start a process ---- */
 
-static int check_env(const struct process_new *in, struct why *why)
+static int check_env(const struct process_new *in, struct error *error)
 {
 	size_t total = 0;
 
 	if (in->n_env > PROCESS_ENV_MAX)
-		return refuse_field(why, "env", "env has more than %d variables", PROCESS_ENV_MAX);
+		return refuse_field(error, "env", "env has more than %d variables",
+				    PROCESS_ENV_MAX);
 	for (unsigned i = 0; i < in->n_env; i++) {
 		const char *is = memchr(in->env[i].data, '=', in->env[i].len);
-		int r = text_check(in->env[i], "env", PROCESS_ENV_BYTES_MAX, why);
+		int r = text_check(in->env[i], "env", PROCESS_ENV_BYTES_MAX, error);
 
 		if (r != 0)
 			return r;
 		if (!is || is == in->env[i].data)
-			return refuse_field(why, "env", "env[%u] must be NAME=VALUE", i);
+			return refuse_field(error, "env", "env[%u] must be NAME=VALUE", i);
 		total += in->env[i].len + 1;
 		if (total > PROCESS_ENV_BYTES_MAX)
-			return refuse_field(why, "env", "env has more than %d bytes",
+			return refuse_field(error, "env", "env has more than %d bytes",
 					    PROCESS_ENV_BYTES_MAX);
 	}
 	return 0;
 }
 
-static int check_start(const struct process_new *in, struct why *why)
+static int check_start(const struct process_new *in, struct error *error)
 {
 	int r;
 
 	if (in->command.len == 0)
-		return refuse_field(why, "command", "command is required");
-	r = text_check(in->command, "command", PROCESS_COMMAND_MAX, why)
-		    ?: text_check(in->workdir, "workdir", 4096, why);
-	return r ?: check_env(in, why);
+		return refuse_field(error, "command", "command is required");
+	r = text_check(in->command, "command", PROCESS_COMMAND_MAX, error)
+		    ?: text_check(in->workdir, "workdir", 4096, error);
+	return r ?: check_env(in, error);
 }
 
 static int copy_start(struct process_ask *a, const struct process_new *in)
@@ -242,31 +243,32 @@ static int copy_start(struct process_ask *a, const struct process_new *in)
 }
 
 int process_start(struct processes *all, const struct process_new *in, process_fn fn, void *arg,
-		  struct process_ask **ret_ask, struct why *why)
+		  struct process_ask **ret_ask, struct error *error)
 {
 	struct process_ask *a = NULL;
-	int r = check_common(all, why) ?: check_start(in, why) ?: ask_new(all, fn, arg, &a);
+	int r = check_common(all, error) ?: check_start(in, error) ?: ask_new(all, fn, arg, &a);
 
-	return r ?: ask_or_free(a, copy_start(a, in), NULL, ret_ask, why);
+	return r ?: ask_or_free(a, copy_start(a, in), NULL, ret_ask, error);
 }
 
 /* ---- asking to write to a process ---- */
 
 int process_write(struct processes *all, struct text id, struct text data, bool eof,
 		  const struct peer *peer, process_fn fn, void *arg, struct process_ask **ret_ask,
-		  struct why *why)
+		  struct error *error)
 {
 	const struct process *p;
 	struct process_ask *a = NULL;
-	int r = check_common(all, why);
+	int r = check_common(all, error);
 
 	if (r != 0)
 		return r;
 	p = process_find(all, id);
 	if (!p)
-		return process_unknown(id, why);
+		return process_unknown(id, error);
 	if (data.len > PROCESS_WRITE_MAX)
-		return refuse_field(why, "data", "data is longer than %d bytes", PROCESS_WRITE_MAX);
+		return refuse_field(error, "data", "data is longer than %d bytes",
+				    PROCESS_WRITE_MAX);
 	r = ask_new(all, fn, arg, &a);
 	if (r != 0)
 		return r;
@@ -274,7 +276,7 @@ int process_write(struct processes *all, struct text id, struct text data, bool 
 	a->peer = *peer;
 	a->eof = eof;
 	r = arena_copy_text(&a->arena, id, &a->id) ?: arena_copy_text(&a->arena, data, &a->data);
-	return ask_or_free(a, r, p, ret_ask, why);
+	return ask_or_free(a, r, p, ret_ask, error);
 }
 
 /* ---- abandoning a request ---- */
@@ -287,7 +289,7 @@ void process_ask_leave(struct process_ask *a)
 	consent_leave(&a->consent);
 }
 
-void process_asks_end(struct processes *p, int result, const struct why *why)
+void process_asks_end(struct processes *p, int result, const struct error *error)
 {
 	struct list *first;
 
@@ -295,8 +297,8 @@ void process_asks_end(struct processes *p, int result, const struct why *why)
 		struct process_ask *a = list_entry(first, struct process_ask, link);
 
 		consent_drop(&a->consent);
-		if (!why)
+		if (!error)
 			a->fn = NULL;
-		tell(a, result, NULL, why);
+		tell(a, result, NULL, error);
 	}
 }

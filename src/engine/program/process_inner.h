@@ -48,12 +48,12 @@ struct process *process_find(const struct processes *p, struct text id);
 
 /* The command, the workdir and the variables end in NUL. */
 int process_run(struct processes *p, const struct process_new *in, struct process **ret_process,
-		struct why *why);
-int process_feed(struct process *p, struct text data, bool eof, struct why *why);
+		struct error *error);
+int process_feed(struct process *p, struct text data, bool eof, struct error *error);
 
-/* Calls back everybody who waits for the approver with this; why NULL: calls nobody. */
-void process_asks_end(struct processes *p, int result, const struct why *why);
+/* Calls back everybody who waits for the approver with this; error NULL: calls nobody. */
+void process_asks_end(struct processes *p, int result, const struct error *error);
 
 /* Refusals. */
-int process_forbidden(struct why *why);
-int process_unknown(struct text id, struct why *why);
+int process_forbidden(struct error *error);
+int process_unknown(struct text id, struct error *error);

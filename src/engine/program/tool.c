@@ -53,28 +53,28 @@ bool tool_find(const struct tools *t, struct text name, enum tool_id *ret_id)
 /* ---- input ---- */
 
 int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,
-	      struct why *why)
+	      struct error *error)
 {
 	const struct value *v = value_find(r->input, key);
 
 	*ret = value_text(v);
 	if (v && v->kind != VALUE_STRING && v->kind != VALUE_NULL)
-		return refuse_field(why, key, "%s must be a string, not %s", key,
+		return refuse_field(error, key, "%s must be a string, not %s", key,
 				    value_kind_name(v));
 	if (required && ret->len == 0)
-		return refuse_field(why, key, "%s is required", key);
+		return refuse_field(error, key, "%s is required", key);
 	return 0;
 }
 
 int tool_number(const struct tool_run *r, const char *key, double fallback, double *ret,
-		struct why *why)
+		struct error *error)
 {
 	const struct value *v = value_find(r->input, key);
 
 	*ret = fallback;
 	if (!v || v->kind == VALUE_NULL || value_double(v, ret))
 		return 0;
-	return refuse_field(why, key, "%s must be a number, not %s", key, value_kind_name(v));
+	return refuse_field(error, key, "%s must be a number, not %s", key, value_kind_name(v));
 }
 
 /* ---- the end ---- */
@@ -91,16 +91,16 @@ static void run_free(struct tool_run *r)
 	free(r);
 }
 
-void tool_done(struct tool_run *r, int result, const struct why *why)
+void tool_done(struct tool_run *r, int result, const struct error *error)
 {
-	struct why stopping = {0};
+	struct error stopping = {0};
 
 	if (r->ending) {
 		result = refuse(&stopping, REFUSE_STOPPING, "koined is stopping");
-		why = &stopping;
+		error = &stopping;
 	}
 	if (r->fn)
-		r->fn(r->arg, result, &r->got, why);
+		r->fn(r->arg, result, &r->got, error);
 	run_free(r);
 }
 
@@ -113,7 +113,7 @@ static int work_run(struct work *w, int lane)
 	struct tool_run *r = list_entry(w, struct tool_run, work);
 	tool_work_fn work = r->writes ? all[r->id].write : all[r->id].work;
 
-	return work(r, lane, &r->got, &r->why);
+	return work(r, lane, &r->got, &r->error);
 }
 
 static void work_finished(struct work *w, int result)
@@ -124,7 +124,7 @@ static void work_finished(struct work *w, int result)
 	if (result == 0 && !r->got.value && !r->got.text.data && !r->ending)
 		start_work(r, true);
 	else
-		tool_done(r, result, &r->why);
+		tool_done(r, result, &r->error);
 }
 
 static void start_work(struct tool_run *r, bool writes)
@@ -149,13 +149,13 @@ static void on_vector(void *arg, struct text answer)
 	start_work(r, false);
 }
 
-static int begin(struct tool_run *r, struct why *why)
+static int begin(struct tool_run *r, struct error *error)
 {
 	struct embedding *model = memories_embedding(r->tools->opts.memories);
 	struct text query = {NULL, 0};
 
 	if (r->id == TOOL_EXEC)
-		return tool_exec_start(r, why);
+		return tool_exec_start(r, error);
 	if (r->id == TOOL_MEMORY_SEARCH)
 		query = value_text(value_find(r->input, "query"));
 	if (query.len > 0)
@@ -167,20 +167,20 @@ static int begin(struct tool_run *r, struct why *why)
 
 /* ---- approval ---- */
 
-static void on_consent(void *arg, int result, const struct why *why)
+static void on_consent(void *arg, int result, const struct error *error)
 {
 	struct tool_run *r = arg;
-	struct why own = {0};
+	struct error own = {0};
 
 	if (result == 0) {
-		why = &own;
+		error = &own;
 		result = begin(r, &own);
 	}
 	if (result != 0)
-		tool_done(r, result, why);
+		tool_done(r, result, error);
 }
 
-static int ask_first(struct tool_run *r, struct why *why)
+static int ask_first(struct tool_run *r, struct error *error)
 {
 	const struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
@@ -198,7 +198,7 @@ static int ask_first(struct tool_run *r, struct why *why)
 				       .by = r->agent,
 				       .fn = on_consent,
 				       .arg = r};
-	return consent_ask(&r->consent, &in, why);
+	return consent_ask(&r->consent, &in, error);
 }
 
 /* ---- one run ---- */
@@ -217,7 +217,7 @@ static int copy_ask(struct tool_run *r, const struct tool_ask *ask)
 }
 
 /* If a key occurs twice, the approver might see something else than what runs. */
-static int check_keys(const struct value *input, struct why *why)
+static int check_keys(const struct value *input, struct error *error)
 {
 	struct text key = {0};
 	struct arena scratch;
@@ -227,23 +227,23 @@ static int check_keys(const struct value *input, struct why *why)
 	e = value_find_twice(&scratch, input, &key);
 	arena_done(&scratch);
 	if (e == 0 && key.data)
-		e = refuse(why, REFUSE_PARAMS, "duplicate key '%.*s' in the tool's input",
+		e = refuse(error, REFUSE_PARAMS, "duplicate key '%.*s' in the tool's input",
 			   TEXT_ARGS(text_cut(key, 64)));
 	return e;
 }
 
-static int check(const struct tools *t, const struct tool_ask *ask, struct why *why)
+static int check(const struct tools *t, const struct tool_ask *ask, struct error *error)
 {
 	if (!is_allowed(t, ask->id))
-		return refuse(why, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
+		return refuse(error, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
 	if (t->stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (t->n_runs >= TOOL_RUNS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many tools are running (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many tools are running (limit %d)",
 			      TOOL_RUNS_MAX);
 	if (!ask->input || ask->input->kind != VALUE_OBJECT)
-		return refuse(why, REFUSE_PARAMS, "the tool's input must be an object");
-	return check_keys(ask->input, why);
+		return refuse(error, REFUSE_PARAMS, "the tool's input must be an object");
+	return check_keys(ask->input, error);
 }
 
 /* Called by a timer: what starts at once may end at once, and its callback must wait for the
@@ -251,21 +251,21 @@ static int check(const struct tools *t, const struct tool_ask *ask, struct why *
 static void on_begin(void *arg)
 {
 	struct tool_run *r = arg;
-	struct why why = {0};
+	struct error error = {0};
 	int e;
 
 	timer_free(r->timer);
 	r->timer = NULL;
-	e = all[r->id].asks ? ask_first(r, &why) : begin(r, &why);
+	e = all[r->id].asks ? ask_first(r, &error) : begin(r, &error);
 	if (e != 0)
-		tool_done(r, e, &why);
+		tool_done(r, e, &error);
 }
 
 int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
-	     struct tool_run **ret_run, struct why *why)
+	     struct tool_run **ret_run, struct error *error)
 {
 	struct tool_run *r;
-	int e = check(t, ask, why);
+	int e = check(t, ask, error);
 
 	if (e != 0)
 		return e;
@@ -323,7 +323,7 @@ void tool_leave(struct tool_run *r)
 
 /* ---- all tools ---- */
 
-static int open_folder(struct tools *t, const char *folder, struct why *why)
+static int open_folder(struct tools *t, const char *folder, struct error *error)
 {
 	if (!folder || !folder[0])
 		return 0;
@@ -331,7 +331,7 @@ static int open_folder(struct tools *t, const char *folder, struct why *why)
 	if (t->folder)
 		t->folder_fd = open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (t->folder_fd < 0)
-		return refuse(why, REFUSE_PARAMS, "%s: %s", folder, strerror(errno));
+		return refuse(error, REFUSE_PARAMS, "%s: %s", folder, strerror(errno));
 	return 0;
 }
 
@@ -344,7 +344,7 @@ static bool is_own(const struct approval *row)
 	return false;
 }
 
-int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why)
+int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct error *error)
 {
 	const unsigned in_folder =
 		1U << TOOL_EXEC | 1U << TOOL_READ | 1U << TOOL_WRITE | 1U << TOOL_EDIT;
@@ -356,9 +356,9 @@ int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct wh
 	t->opts = *opts;
 	t->folder_fd = -1;
 	list_init(&t->runs);
-	r = open_folder(t, opts->folder, why);
+	r = open_folder(t, opts->folder, error);
 	if (r == 0 && (opts->allowed & in_folder) && t->folder_fd < 0)
-		r = refuse(why, REFUSE_PARAMS,
+		r = refuse(error, REFUSE_PARAMS,
 			   "the tools exec, read, write and edit require a folder");
 	if (r != 0) {
 		tools_free(t);

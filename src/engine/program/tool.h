@@ -22,7 +22,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/peer.h"
 #include "io/work.h"
@@ -77,7 +77,7 @@ struct tools_opts {
 };
 
 /* Refuses a path that is not a folder. */
-int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct why *why);
+int tools_new(const struct tools_opts *opts, struct tools **ret_tools, struct error *error);
 
 /* Ends what is running, with REFUSE_STOPPING. Accepts NULL. */
 void tools_stop(struct tools *t);
@@ -104,12 +104,12 @@ struct tool_result {
 };
 
 typedef void (*tool_fn)(void *arg, int result, const struct tool_result *got,
-			const struct why *why);
+			const struct error *error);
 
 /* Calls fn once, never before this returns; its arguments are valid until it returns.
  * REFUSE_FORBIDDEN: it was denied; REFUSE_TIMEOUT: nobody decided in time. */
 int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
-	     struct tool_run **ret_run, struct why *why);
+	     struct tool_run **ret_run, struct error *error);
 
 /* fn is not called any more, and what is running is ended. Only valid until fn is called.
  * Accepts NULL. */

@@ -11,14 +11,14 @@
 enum { KILL_AFTER_MS = 2000 };
 
 /* Its time begins when it does. */
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct tool_run *r = arg;
 
 	if (result == 0)
 		timer_start(r->timer, (uint64_t)r->seconds * 1000);
 	else
-		tool_done(r, result, why);
+		tool_done(r, result, error);
 }
 
 static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
@@ -89,24 +89,24 @@ static void on_late(void *arg)
 	supervised_end(r->program, KILL_AFTER_MS);
 }
 
-static int read_input(struct tool_run *r, struct text *ret_command, struct why *why)
+static int read_input(struct tool_run *r, struct text *ret_command, struct error *error)
 {
 	double seconds;
-	int e = tool_text(r, "command", true, ret_command, why)
-			?: tool_text(r, "workdir", false, &r->workdir, why)
-			?: tool_number(r, "timeout", 0, &seconds, why);
+	int e = tool_text(r, "command", true, ret_command, error)
+			?: tool_text(r, "workdir", false, &r->workdir, error)
+			?: tool_number(r, "timeout", 0, &seconds, error);
 
 	if (e != 0)
 		return e;
 	if (memchr(ret_command->data, '\0', ret_command->len))
-		return refuse_field(why, "command", "command has a NUL byte");
+		return refuse_field(error, "command", "command has a NUL byte");
 	if (!(seconds >= 1))
 		seconds = TOOL_EXEC_SECONDS;
 	r->seconds = seconds > TOOL_EXEC_SECONDS_MAX ? TOOL_EXEC_SECONDS_MAX : (int64_t)seconds;
 	return 0;
 }
 
-int tool_exec_start(struct tool_run *r, struct why *why)
+int tool_exec_start(struct tool_run *r, struct error *error)
 {
 	struct tools *t = r->tools;
 	const char *cwd = t->folder;
@@ -119,12 +119,12 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 				       .arg = r};
 	const char *argv[] = {"/bin/sh", "-c", "--", NULL, NULL};
 	struct text command;
-	int e = read_input(r, &command, why);
+	int e = read_input(r, &command, error);
 
 	if (e == 0 && r->workdir.len > 0)
-		e = tool_path_folder(r, r->workdir, &cwd, why);
+		e = tool_path_folder(r, r->workdir, &cwd, error);
 	if (e == 0 && !t->opts.owner)
-		e = refuse(why, REFUSE_UNAVAILABLE, "the program supervisor is not running");
+		e = refuse(error, REFUSE_UNAVAILABLE, "the program supervisor is not running");
 	if (e == 0)
 		e = tree_mark(t->opts.owner, r->mark);
 	if (e == 0)
@@ -137,5 +137,5 @@ int tool_exec_start(struct tool_run *r, struct why *why)
 	opts.argv = argv;
 	opts.base = t->opts.env;
 	opts.cwd = cwd;
-	return supervised_start(t->opts.loop, &opts, &r->program, why);
+	return supervised_start(t->opts.loop, &opts, &r->program, error);
 }

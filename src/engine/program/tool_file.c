@@ -18,26 +18,26 @@
 /* ---- contents ---- */
 
 static int open_file(const struct tool_path *p, int flags, mode_t mode, struct stat *ret_st,
-		     int *ret_fd, struct why *why)
+		     int *ret_fd, struct error *error)
 {
 	int fd = p->name[0] ? openat(p->at, p->name,
 				     flags | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, mode)
 			    : -1;
 
 	if (fd < 0)
-		return tool_path_cannot(p->name[0] ? errno : EISDIR, p->path, why);
+		return tool_path_cannot(p->name[0] ? errno : EISDIR, p->path, error);
 	if (fstat(fd, ret_st) != 0 || !S_ISREG(ret_st->st_mode)) {
 		bool folder = S_ISDIR(ret_st->st_mode);
 
 		close(fd);
-		return folder ? tool_path_cannot(EISDIR, p->path, why)
-			      : refuse(why, REFUSE_FORBIDDEN, "not a file: %s", p->path);
+		return folder ? tool_path_cannot(EISDIR, p->path, error)
+			      : refuse(error, REFUSE_FORBIDDEN, "not a file: %s", p->path);
 	}
 	*ret_fd = fd;
 	return 0;
 }
 
-static int read_all(struct tool_run *r, int fd, size_t max, struct text *ret, struct why *why)
+static int read_all(struct tool_run *r, int fd, size_t max, struct text *ret, struct error *error)
 {
 	char *data = arena_alloc(&r->arena, max + 1);
 	size_t n = 0;
@@ -56,21 +56,21 @@ static int read_all(struct tool_run *r, int fd, size_t max, struct text *ret, st
 		n += (size_t)got;
 	}
 	if (n > max)
-		return refuse(why, REFUSE_TOO_LARGE, "File too large (>%zuKB)", max >> 10);
+		return refuse(error, REFUSE_TOO_LARGE, "File too large (>%zuKB)", max >> 10);
 	*ret = (struct text) {.data = data, .len = n};
 	return 0;
 }
 
 static int read_file(struct tool_run *r, const struct tool_path *p, size_t max, struct text *ret,
-		     mode_t *ret_mode, struct why *why)
+		     mode_t *ret_mode, struct error *error)
 {
 	struct stat st = {0};
 	int fd;
-	int e = open_file(p, O_RDONLY, 0, &st, &fd, why);
+	int e = open_file(p, O_RDONLY, 0, &st, &fd, error);
 
 	if (e != 0)
 		return e;
-	e = read_all(r, fd, max, ret, why);
+	e = read_all(r, fd, max, ret, error);
 	close(fd);
 	*ret_mode = st.st_mode;
 	return e;
@@ -90,7 +90,7 @@ static int write_new(int fd, mode_t mode, struct text t)
 
 /* All of it or nothing: the new file is written beside the old one, then replaces it. mode 0: it
  * is new. */
-static int replace(const struct tool_path *p, mode_t mode, struct text t, struct why *why)
+static int replace(const struct tool_path *p, mode_t mode, struct text t, struct error *error)
 {
 	char id[UUID_LEN + 1];
 	char fresh[64];
@@ -103,10 +103,10 @@ static int replace(const struct tool_path *p, mode_t mode, struct text t, struct
 	fd = openat(p->at, fresh, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
 		    mode != 0 ? 0600 : 0644);
 	if (fd < 0)
-		return tool_path_cannot(errno, p->path, why);
+		return tool_path_cannot(errno, p->path, error);
 	e = write_new(fd, mode, t);
 	if (e == 0 && renameat(p->at, fresh, p->at, p->name) != 0)
-		e = tool_path_cannot(errno, p->path, why);
+		e = tool_path_cannot(errno, p->path, error);
 	if (e != 0)
 		unlinkat(p->at, fresh, 0);
 	return e;
@@ -171,18 +171,18 @@ static void put_content(struct object_builder *w, struct text t, int64_t offset,
 	object_bool(w, "is_binary", binary);
 }
 
-int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct error *error)
 {
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	double offset = 1, limit = 0;
 	struct text path, content;
 	struct object_builder w;
 	mode_t mode;
-	int e = tool_text(r, "path", true, &path, why) ?:
-		tool_number(r, "offset", 1, &offset, why) ?:
-		tool_number(r, "limit", 0, &limit, why) ?:
-		tool_path_find(r, path, false, &p, why) ?:
-		read_file(r, &p, TOOL_READ_MAX, &content, &mode, why);
+	int e = tool_text(r, "path", true, &path, error) ?:
+		tool_number(r, "offset", 1, &offset, error) ?:
+		tool_number(r, "limit", 0, &limit, error) ?:
+		tool_path_find(r, path, false, &p, error) ?:
+		read_file(r, &p, TOOL_READ_MAX, &content, &mode, error);
 
 	if (e != 0)
 		return e;
@@ -196,36 +196,36 @@ int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct
 
 /* ---- write ---- */
 
-static int append(const struct tool_path *p, struct text t, struct why *why)
+static int append(const struct tool_path *p, struct text t, struct error *error)
 {
 	struct stat st = {0};
 	int fd = -1;
-	int e = open_file(p, O_WRONLY | O_APPEND | O_CREAT, 0644, &st, &fd, why);
+	int e = open_file(p, O_WRONLY | O_APPEND | O_CREAT, 0644, &st, &fd, error);
 
 	return e ?: write_new(fd, 0, t);
 }
 
 /* The mode of the existing file; *ret_mode 0: there is none. */
-static int look(const struct tool_path *p, mode_t *ret_mode, struct why *why)
+static int look(const struct tool_path *p, mode_t *ret_mode, struct error *error)
 {
 	struct stat st;
 
 	*ret_mode = 0;
 	if (!p->name[0])
-		return tool_path_cannot(EISDIR, p->path, why);
+		return tool_path_cannot(EISDIR, p->path, error);
 	if (fstatat(p->at, p->name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-		return errno == ENOENT ? 0 : tool_path_cannot(errno, p->path, why);
+		return errno == ENOENT ? 0 : tool_path_cannot(errno, p->path, error);
 	if (S_ISLNK(st.st_mode))
-		return tool_path_cannot(ELOOP, p->path, why);
+		return tool_path_cannot(ELOOP, p->path, error);
 	if (S_ISDIR(st.st_mode))
-		return tool_path_cannot(EISDIR, p->path, why);
+		return tool_path_cannot(EISDIR, p->path, error);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_FORBIDDEN, "not a file: %s", p->path);
+		return refuse(error, REFUSE_FORBIDDEN, "not a file: %s", p->path);
 	*ret_mode = st.st_mode;
 	return 0;
 }
 
-int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct error *error)
 {
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	const struct value *appends = value_find(r->input, "append");
@@ -233,14 +233,14 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 	struct text path, content;
 	struct object_builder w;
 	mode_t mode = 0;
-	int e = tool_text(r, "path", true, &path, why)
-			?: tool_text(r, "content", false, &content, why);
+	int e = tool_text(r, "path", true, &path, error)
+			?: tool_text(r, "content", false, &content, error);
 
 	if (e == 0 && !content.data)
-		e = refuse_field(why, "content", "content is required");
-	e = e ?: tool_path_find(r, path, true, &p, why) ?: look(&p, &mode, why);
+		e = refuse_field(error, "content", "content is required");
+	e = e ?: tool_path_find(r, path, true, &p, error) ?: look(&p, &mode, error);
 	if (e == 0)
-		e = at_end ? append(&p, content, why) : replace(&p, mode, content, why);
+		e = at_end ? append(&p, content, error) : replace(&p, mode, content, error);
 	if (e != 0)
 		return e;
 	object_begin(&w, &r->arena);
@@ -270,7 +270,7 @@ static unsigned count(struct text in, struct text what, const char **ret_first)
 }
 
 static int change(struct tool_run *r, struct text in, struct text from, struct text to,
-		  struct text *ret, struct why *why)
+		  struct text *ret, struct error *error)
 {
 	const char *at = NULL;
 	unsigned n = count(in, from, &at);
@@ -278,9 +278,9 @@ static int change(struct tool_run *r, struct text in, struct text from, struct t
 	size_t head;
 
 	if (n == 0)
-		return refuse(why, REFUSE_CONFLICT, "oldText not found");
+		return refuse(error, REFUSE_CONFLICT, "oldText not found");
 	if (n > 1)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "oldText appears %u times; specify more precisely", n);
 	head = (size_t)(at - in.data);
 	out = arena_alloc(&r->arena, in.len - from.len + to.len + 1);
@@ -294,19 +294,19 @@ static int change(struct tool_run *r, struct text in, struct text from, struct t
 	return 0;
 }
 
-int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct why *why)
+int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct error *error)
 {
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
 	struct text path, from, to, content;
 	struct object_builder w;
 	mode_t mode;
-	int e = tool_text(r, "path", true, &path, why) ?:
-		tool_text(r, "oldText", true, &from, why) ?:
-		tool_text(r, "newText", false, &to, why) ?:
-		tool_path_find(r, path, false, &p, why) ?:
-		read_file(r, &p, TOOL_EDIT_MAX, &content, &mode, why) ?:
-		change(r, content, from, to, &content, why) ?:
-		replace(&p, mode, content, why);
+	int e = tool_text(r, "path", true, &path, error) ?:
+		tool_text(r, "oldText", true, &from, error) ?:
+		tool_text(r, "newText", false, &to, error) ?:
+		tool_path_find(r, path, false, &p, error) ?:
+		read_file(r, &p, TOOL_EDIT_MAX, &content, &mode, error) ?:
+		change(r, content, from, to, &content, error) ?:
+		replace(&p, mode, content, error);
 
 	if (e != 0)
 		return e;

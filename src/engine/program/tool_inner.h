@@ -52,7 +52,7 @@ struct tool_run {
 	struct memory_wait wait;
 	bool under_way; /* a thread has it */
 	bool writes;
-	struct why why;
+	struct error error;
 	struct tool_result got;
 
 	struct supervised *program;
@@ -64,33 +64,34 @@ struct tool_run {
 };
 
 /* Calls fn, and frees it. */
-void tool_done(struct tool_run *r, int result, const struct why *why);
+void tool_done(struct tool_run *r, int result, const struct error *error);
 
 /* A text of the input. {NULL, 0} if it is missing; `required` refuses that and "". */
 int tool_text(const struct tool_run *r, const char *key, bool required, struct text *ret,
-	      struct why *why);
+	      struct error *error);
 /* `fallback` if it is missing. */
 int tool_number(const struct tool_run *r, const char *key, double fallback, double *ret,
-		struct why *why);
+		struct error *error);
 
 /* ---- tool_memory.c, tool_file.c: on a thread ---- */
 
 /* 0 with *ret unchanged: continue on the writer's thread. */
-typedef int (*tool_work_fn)(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+typedef int (*tool_work_fn)(struct tool_run *r, int lane, struct tool_result *ret,
+			    struct error *error);
 
-int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
+int tool_memory_get(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
 /* Checks whether it is already known; tool_memory_store then stores it. */
-int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
+int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
 
-int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
-int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct why *why);
+int tool_file_read(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
+int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
+int tool_file_edit(struct tool_run *r, int lane, struct tool_result *ret, struct error *error);
 
 /* ---- tool_exec.c ---- */
 
-int tool_exec_start(struct tool_run *r, struct why *why);
+int tool_exec_start(struct tool_run *r, struct error *error);
 
 /* ---- tool_path.c: a path below the tools' folder. It is walked folder by folder from a descriptor of that folder,
  * and no link is followed on the way, so that nothing outside can be named ---- */
@@ -104,11 +105,11 @@ struct tool_path {
 
 /* With `makes`, missing folders on the way are made. */
 int tool_path_find(struct tool_run *r, struct text path, bool makes, struct tool_path *ret,
-		   struct why *why);
+		   struct error *error);
 void tool_path_done(struct tool_path *p);
 
 /* A folder by a given path: whole, in the run's arena. */
-int tool_path_folder(struct tool_run *r, struct text path, const char **ret, struct why *why);
+int tool_path_folder(struct tool_run *r, struct text path, const char **ret, struct error *error);
 
 /* Turns an errno for it into a refusal, or returns the error. */
-int tool_path_cannot(int error, const char *path, struct why *why);
+int tool_path_cannot(int fault, const char *path, struct error *error);

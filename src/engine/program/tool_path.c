@@ -17,19 +17,19 @@ void tool_path_done(struct tool_path *p)
 }
 
 /* The path below the tools' folder. */
-static int relative(const struct tools *t, struct text path, struct text *ret, struct why *why)
+static int relative(const struct tools *t, struct text path, struct text *ret, struct error *error)
 {
 	size_t n = strlen(t->folder);
 
 	if (path.len > PATH_MAX || memchr(path.data, '\0', path.len))
-		return refuse_field(why, "path", "path is longer than %d bytes or has a NUL byte",
+		return refuse_field(error, "path", "path is longer than %d bytes or has a NUL byte",
 				    PATH_MAX);
 	if (path.data[0] == '/') {
 		bool below = path.len >= n && memcmp(path.data, t->folder, n) == 0 &&
 			     (path.len == n || path.data[n] == '/' || n == 1);
 
 		if (!below)
-			return refuse(why, REFUSE_FORBIDDEN,
+			return refuse(error, REFUSE_FORBIDDEN,
 				      "path is outside the working directory: %.*s",
 				      TEXT_ARGS(path));
 		path = (struct text) {.data = path.data + n, .len = path.len - n};
@@ -54,49 +54,50 @@ static bool next_name(struct text *path, struct text *ret)
 	return ret->len > 0;
 }
 
-int tool_path_cannot(int error, const char *path, struct why *why)
+int tool_path_cannot(int fault, const char *path, struct error *error)
 {
-	switch (error) {
+	switch (fault) {
 	case ENOENT:
-		return refuse(why, REFUSE_NOT_FOUND, "file does not exist: %s", path);
+		return refuse(error, REFUSE_NOT_FOUND, "file does not exist: %s", path);
 	case ELOOP:
-		return refuse(why, REFUSE_FORBIDDEN, "symbolic links are not followed: %s", path);
+		return refuse(error, REFUSE_FORBIDDEN, "symbolic links are not followed: %s", path);
 	case ENOTDIR:
-		return refuse(why, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %s", path);
+		return refuse(error, REFUSE_FORBIDDEN, "not a folder, or a symbolic link: %s",
+			      path);
 	case EISDIR:
-		return refuse(why, REFUSE_CONFLICT, "path is a directory: %s", path);
+		return refuse(error, REFUSE_CONFLICT, "path is a directory: %s", path);
 	case EACCES:
 	case EPERM:
 	case EROFS:
-		return refuse(why, REFUSE_FORBIDDEN, "%s: %s", strerror(error), path);
+		return refuse(error, REFUSE_FORBIDDEN, "%s: %s", strerror(fault), path);
 	default:
-		return -error;
+		return -fault;
 	}
 }
 
 /* Descends into the folder of that name. */
-static int step(struct tool_path *p, bool makes, struct why *why)
+static int step(struct tool_path *p, bool makes, struct error *error)
 {
 	int fd;
 
 	if (makes && mkdirat(p->at, p->name, 0755) != 0 && errno != EEXIST)
-		return tool_path_cannot(errno, p->path, why);
+		return tool_path_cannot(errno, p->path, error);
 	fd = openat(p->at, p->name, OPEN_FOLDER);
 	if (fd < 0)
-		return tool_path_cannot(errno, p->path, why);
+		return tool_path_cannot(errno, p->path, error);
 	close(p->at);
 	p->at = fd;
 	p->name[0] = '\0';
 	return 0;
 }
 
-static int take_name(struct tool_path *p, struct text name, struct why *why)
+static int take_name(struct tool_path *p, struct text name, struct error *error)
 {
 	if (text_is(name, ".."))
-		return refuse(why, REFUSE_FORBIDDEN, "path is outside the working directory: %s",
+		return refuse(error, REFUSE_FORBIDDEN, "path is outside the working directory: %s",
 			      p->path);
 	if (name.len > NAME_MAX)
-		return refuse_field(why, "path", "a path component is longer than %d bytes",
+		return refuse_field(error, "path", "a path component is longer than %d bytes",
 				    NAME_MAX);
 	memcpy(p->name, name.data, name.len);
 	p->name[name.len] = '\0';
@@ -123,10 +124,10 @@ static int whole_path(struct tool_run *r, struct text below, const char **ret)
 }
 
 int tool_path_find(struct tool_run *r, struct text path, bool makes, struct tool_path *ret,
-		   struct why *why)
+		   struct error *error)
 {
 	struct text name;
-	int e = relative(r->tools, path, &path, why) ?: whole_path(r, path, &ret->path);
+	int e = relative(r->tools, path, &path, error) ?: whole_path(r, path, &ret->path);
 
 	if (e == 0) {
 		ret->at = fcntl(r->tools->folder_fd, F_DUPFD_CLOEXEC, 3);
@@ -134,20 +135,20 @@ int tool_path_find(struct tool_run *r, struct text path, bool makes, struct tool
 	}
 	while (e == 0 && next_name(&path, &name)) {
 		if (ret->name[0])
-			e = step(ret, makes, why);
+			e = step(ret, makes, error);
 		if (e == 0)
-			e = take_name(ret, name, why);
+			e = take_name(ret, name, error);
 	}
 	return e;
 }
 
-int tool_path_folder(struct tool_run *r, struct text path, const char **ret, struct why *why)
+int tool_path_folder(struct tool_run *r, struct text path, const char **ret, struct error *error)
 {
 	CLEANUP(tool_path_done) struct tool_path p = {.at = -1};
-	int e = tool_path_find(r, path, false, &p, why);
+	int e = tool_path_find(r, path, false, &p, error);
 
 	if (e == 0 && p.name[0])
-		e = step(&p, false, why);
+		e = step(&p, false, error);
 	if (e == 0)
 		*ret = p.path;
 	return e;

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/pack.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/event/event.h"
 #include "engine/node/node.h"
 

@@ -34,7 +34,7 @@ static const struct member members[] = {
 	{"custom_instructions", MEMBER(TEXT, custom_instructions), OMITTED},
 };
 
-static const struct portrait config_portrait = PORTRAIT(struct session_new, members);
+static const struct schema config_schema = SCHEMA(struct session_new, members);
 
 static int read_texts(struct arena *a, const struct value *list, struct texts *ret_texts)
 {
@@ -68,7 +68,8 @@ static int set_member(struct arena *a, const struct member *m, const struct valu
 /* Fills in what `in` does not say from the configuration. */
 static int set_members(struct arena *a, const struct value *config, struct session_new *in)
 {
-	portrait_each (m, &config_portrait) {
+	schema_each(m, &config_schema)
+	{
 		const struct value *v = value_find(config, m->name);
 		int r = v ? set_member(a, m, v, (char *)in + m->offset) : 0;
 
@@ -88,7 +89,7 @@ int session_config_make(struct arena *a, const struct session_new *in, struct se
 
 	buf_init(&packed, SESSION_ARENA_MAX);
 	packer_begin(&p, &packed);
-	packer_members(&p, &config_portrait, (struct selection) {0}, in, 0);
+	packer_members(&p, &config_schema, (struct selection) {0}, in, 0);
 	packer_end(&p);
 	if (packed.err != 0 || p.n == 0)
 		return packed.err;
@@ -261,7 +262,7 @@ static int write_file(const char *path, struct text content)
 	return r;
 }
 
-int session_config_write_mcp(struct live_session *l, struct why *why)
+int session_config_write_mcp(struct live_session *l, struct error *error)
 {
 	const struct value *mcp = l->plan.mcp_config.value;
 	const struct sessions *s = l->sessions;
@@ -280,7 +281,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		return 0;
 	r = file_make_folder(s->folder);
 	if (r != 0)
-		return refuse(why, REFUSE_UNAVAILABLE, "mkdir %.*s: %s", SESSION_PATH_SHOWN,
+		return refuse(error, REFUSE_UNAVAILABLE, "mkdir %.*s: %s", SESSION_PATH_SHOWN,
 			      s->folder, strerror(-r));
 	if (asprintf(&l->mcp_file, "%s/mcp-%s.json", s->folder, l->run) < 0) {
 		l->mcp_file = NULL;
@@ -292,7 +293,7 @@ int session_config_write_mcp(struct live_session *l, struct why *why)
 		write_file(l->mcp_file, json);
 	arena_done(&a);
 	if (r < 0 && r != -ENOMEM)
-		r = refuse(why, REFUSE_UNAVAILABLE, "write %.*s: %s", SESSION_PATH_SHOWN,
+		r = refuse(error, REFUSE_UNAVAILABLE, "write %.*s: %s", SESSION_PATH_SHOWN,
 			   l->mcp_file, strerror(-r));
 	if (r != 0) {
 		free(l->mcp_file);

@@ -31,13 +31,13 @@ static void continuation_free(struct continuation *c)
 	free(c);
 }
 
-static void refuse_continuation(struct continuation *c, int result, const struct why *why)
+static void refuse_continuation(struct continuation *c, int result, const struct error *error)
 {
 	session_launched_fn fn = c->fn;
 	void *arg = c->arg;
 
 	continuation_free(c);
-	fn(arg, result, NULL, why);
+	fn(arg, result, NULL, error);
 }
 
 static bool has_ended(enum session_status status)
@@ -46,19 +46,19 @@ static bool has_ended(enum session_status status)
 }
 
 static int check_parent(const struct session_wording *wording, const struct session *row,
-			bool is_open, struct why *why)
+			bool is_open, struct error *error)
 {
 	bool good = has_ended(row->status) || (is_open && row->status != SESSION_STARTING);
 
 	if (!good)
 		return refuse(
-			why, REFUSE_CONFLICT,
+			error, REFUSE_CONFLICT,
 			"cannot continue session with status %s (must be completed or running)",
 			session_status_name(row->status));
 	if (!row->agent_session.data)
-		return wording->no_agent_session(why);
+		return wording->no_agent_session(error);
 	if (!row->working_dir.data)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "parent session missing working_dir (cannot resume session without "
 			      "working directory)");
 	return 0;
@@ -68,13 +68,13 @@ static int check_parent(const struct session_wording *wording, const struct sess
 static void go_on(struct continuation *c)
 {
 	struct session *row = &c->row;
-	struct why why = {0};
+	struct error error = {0};
 	int r = session_config_inherit(&c->arena, row, &c->in)
 			?: session_launch_from(c->sessions, &c->in, row->id, row->agent_session,
-					       c->fn, c->arg, &why);
+					       c->fn, c->arg, &error);
 
 	if (r != 0)
-		refuse_continuation(c, r, &why);
+		refuse_continuation(c, r, &error);
 	else
 		continuation_free(c);
 }
@@ -112,7 +112,7 @@ static void parent_found(struct continuation *c)
 {
 	struct live_session *l = session_live(c->sessions, c->row.id);
 	bool is_open = l && !l->exited;
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	c->ender.fn = on_parent_ended;
@@ -137,9 +137,9 @@ static void parent_found(struct continuation *c)
 			return;
 		}
 	}
-	r = check_parent(c->sessions->opts.wording, &c->row, is_open, &why);
+	r = check_parent(c->sessions->opts.wording, &c->row, is_open, &error);
 	if (r != 0) {
-		refuse_continuation(c, r, &why);
+		refuse_continuation(c, r, &error);
 		return;
 	}
 	if (!is_open) {
@@ -155,11 +155,11 @@ static int continuation_run(struct work *w, int lane)
 	struct continuation *c = list_entry(w, struct continuation, work);
 	int r = store_session_find(store_lane(c->sessions->opts.store, lane), c->parent, &c->arena,
 				   &c->row, &c->found);
-	struct why why;
+	struct error error;
 
 	c->wished = false;
 	if (r == 0 && c->found && c->again && !has_ended(c->row.status) &&
-	    check_parent(c->sessions->opts.wording, &c->row, true, &why) == 0)
+	    check_parent(c->sessions->opts.wording, &c->row, true, &error) == 0)
 		r = session_wish(c->sessions, &c->arena, &c->row, &c->wished);
 	return r;
 }
@@ -167,14 +167,14 @@ static int continuation_run(struct work *w, int lane)
 static void continuation_finished(struct work *w, int result)
 {
 	struct continuation *c = list_entry(w, struct continuation, work);
-	struct why why = {0};
+	struct error error = {0};
 
 	if (result == 0 && !c->found)
-		result = session_refuse_unknown(c->parent, &why);
+		result = session_refuse_unknown(c->parent, &error);
 	if (result == 0 && c->sessions->records.stopping)
-		result = refuse(&why, REFUSE_STOPPING, "koined is stopping");
+		result = refuse(&error, REFUSE_STOPPING, "koined is stopping");
 	if (result != 0)
-		refuse_continuation(c, result, &why);
+		refuse_continuation(c, result, &error);
 	else
 		parent_found(c);
 }
@@ -199,10 +199,10 @@ static int copy_new(struct continuation *c, const struct session_new *from)
 }
 
 int session_continue(struct sessions *s, struct text parent, const struct session_new *in,
-		     session_launched_fn fn, void *arg, struct why *why)
+		     session_launched_fn fn, void *arg, struct error *error)
 {
 	struct continuation *c;
-	int r = session_check_new(in, why);
+	int r = session_check_new(in, error);
 
 	if (r != 0)
 		return r;

@@ -63,7 +63,7 @@ static const struct member said_members[] = {
 };
 /* clang-format on */
 
-static const struct portrait said = PORTRAIT(struct session_event, said_members);
+static const struct schema said = SCHEMA(struct session_event, said_members);
 
 /* Texts that are too long are cut, and an input that is too long is left out. One that is told
  * stays packed as it was when the agent reported it. */

@@ -100,9 +100,9 @@ struct session_ender {
 /* ---- session.c ---- */
 
 /* "session not found: ID" */
-int session_refuse_unknown(struct text id, struct why *why);
+int session_refuse_unknown(struct text id, struct error *error);
 /* "ambiguous session id …": two of those that begin with it. */
-int session_refuse_prefix(struct text id, const struct text found[2], struct why *why);
+int session_refuse_prefix(struct text id, const struct text found[2], struct error *error);
 
 /* NULL: it is not running. */
 struct live_session *session_live(struct sessions *s, struct text id);
@@ -135,11 +135,11 @@ int observed_merge(struct sessions *s, int lane, struct arena *a, const struct s
 
 /* ---- launch.c ---- */
 
-int session_check_new(const struct session_new *in, struct why *why);
+int session_check_new(const struct session_new *in, struct error *error);
 /* resume {NULL, 0}: it starts afresh; else the agent's own id of the parent. Everything is
  * copied. */
 int session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
-			struct text resume, session_launched_fn fn, void *arg, struct why *why);
+			struct text resume, session_launched_fn fn, void *arg, struct error *error);
 
 /* ---- run.c ---- */
 
@@ -198,7 +198,7 @@ int session_config_inherit(struct arena *a, const struct session *parent, struct
 
 /* Writes the file with the servers, each with our run id and a socket in its environment. Does
  * nothing if there are no servers. */
-int session_config_write_mcp(struct live_session *l, struct why *why);
+int session_config_write_mcp(struct live_session *l, struct error *error);
 
 /* Removes files that a crash left behind: nobody reads them, and their servers' environment may
  * contain secrets. */

@@ -21,52 +21,52 @@ enum { SUMMARY_MAX = 50, SUMMARY_KEPT = 47 }; /* characters */
 
 /* ---- checking ---- */
 
-static int check_list(struct texts list, const char *field, struct why *why)
+static int check_list(struct texts list, const char *field, struct error *error)
 {
 	int r = 0;
 
 	if (list.n > SESSION_TOOLS_MAX)
-		return refuse_field(why, field, "%s has more than %d entries", field,
+		return refuse_field(error, field, "%s has more than %d entries", field,
 				    SESSION_TOOLS_MAX);
 	for (unsigned i = 0; r == 0 && i < list.n; i++)
-		r = text_check(list.items[i], field, SESSION_TITLE_MAX, why);
+		r = text_check(list.items[i], field, SESSION_TITLE_MAX, error);
 	return r;
 }
 
 enum { PROMPT_MAX = 100 << 10 }; /* the kernel accepts 128 KiB per argument */
 
-static int check_prompts(const struct session_new *in, struct why *why)
+static int check_prompts(const struct session_new *in, struct error *error)
 {
 	/* They become one argument. */
 	if (in->append_system_prompt.len + in->custom_instructions.len > PROMPT_MAX)
-		return refuse_field(why, "custom_instructions",
+		return refuse_field(error, "custom_instructions",
 				    "custom_instructions and append_system_prompt together are "
 				    "larger than %d bytes",
 				    PROMPT_MAX);
 	if (in->max_turns < 0 || in->max_turns > INT32_MAX)
-		return refuse_field(why, "max_turns",
+		return refuse_field(error, "max_turns",
 				    "max_turns must be between 0 and %d, not %lld", INT32_MAX,
 				    (long long)in->max_turns);
 	if (in->mcp_config.value && in->mcp_config.value->kind != VALUE_OBJECT)
-		return refuse_field(why, "mcp_config", "mcp_config must be an object");
+		return refuse_field(error, "mcp_config", "mcp_config must be an object");
 	return 0;
 }
 
 /* The agent would take "--option" for an option of its own. */
-static int check_folders(struct texts folders, struct why *why)
+static int check_folders(struct texts folders, struct error *error)
 {
 	static const char field[] = "additional_directories";
 
 	for (unsigned i = 0; i < folders.n; i++) {
 		if (folders.items[i].len == 0 || folders.items[i].data[0] != '/')
-			return refuse_field(why, field,
+			return refuse_field(error, field,
 					    "%s[%u] must be an absolute path, not '%.*s'", field, i,
 					    TEXT_ARGS(text_cut(folders.items[i], 200)));
 	}
-	return check_list(folders, field, why);
+	return check_list(folders, field, error);
 }
 
-int session_check_new(const struct session_new *in, struct why *why)
+int session_check_new(const struct session_new *in, struct error *error)
 {
 	const struct text_limit texts[] = {
 		{in->query, "query", SESSION_QUERY_MAX},
@@ -81,12 +81,12 @@ int session_check_new(const struct session_new *in, struct why *why)
 	};
 
 	if (in->query.len == 0)
-		return refuse_field(why, "query", "query is required");
-	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), why) ?:
-		check_list(in->allowed_tools, "allowed_tools", why) ?:
-		check_list(in->disallowed_tools, "disallowed_tools", why) ?:
-		check_folders(in->additional_directories, why) ?:
-		check_prompts(in, why);
+		return refuse_field(error, "query", "query is required");
+	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), error) ?:
+		check_list(in->allowed_tools, "allowed_tools", error) ?:
+		check_list(in->disallowed_tools, "disallowed_tools", error) ?:
+		check_folders(in->additional_directories, error) ?:
+		check_prompts(in, error);
 }
 
 struct text sessions_program(const struct sessions *s, bool *ret_found)
@@ -120,19 +120,19 @@ void sessions_drain(struct sessions *s, bool drain)
 		s->n_drains += drain ? 1 : -1U;
 }
 
-static int check_room(const struct sessions *s, struct why *why)
+static int check_room(const struct sessions *s, struct error *error)
 {
 	if (s->records.stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (s->n_drains > 0)
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "koined is draining before a stop and accepts no new sessions");
 	if (!node_allows(s->opts.node))
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "lost connection to the database; this host starts no work until it "
 			      "reconnects");
 	if (sessions_open(s) >= s->opts.parallel)
-		return refuse(why, REFUSE_LIMIT, "too many sessions are running (limit %u)",
+		return refuse(error, REFUSE_LIMIT, "too many sessions are running (limit %u)",
 			      s->opts.parallel);
 	return 0;
 }
@@ -140,7 +140,7 @@ static int check_room(const struct sessions *s, struct why *why)
 /* Who answers: the agent that the client or the settings name; else the program; else the
  * default agent, if it can do work. */
 static int choose_runner(struct sessions *s, struct live_session *l, struct text wanted,
-			 struct why *why)
+			 struct error *error)
 {
 	struct agent *agent;
 
@@ -149,7 +149,7 @@ static int choose_runner(struct sessions *s, struct live_session *l, struct text
 	if (wanted.len > 0 && !text_is(wanted, CODING_AGENT)) {
 		agent = chat_agent(s->opts.chat, wanted);
 		if (!agent)
-			return refuse_field(why, "agent", "agent '%.*s' is not configured",
+			return refuse_field(error, "agent", "agent '%.*s' is not configured",
 					    TEXT_ARGS(wanted));
 		l->row.runner = text_of(agent->name);
 		return 0;
@@ -216,7 +216,8 @@ static int summarize(struct arena *a, struct text query, struct text *ret_summar
 	return 0;
 }
 
-static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir, struct why *why)
+static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir,
+			 struct error *error)
 {
 	char buffer[PATH_MAX];
 	const char *home = getenv("HOME");
@@ -233,7 +234,7 @@ static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir,
 		n = snprintf(buffer, sizeof(buffer), "%.*s", TEXT_ARGS(dir));
 	}
 	if (n > STORE_FOLDER_MAX)
-		return refuse_field(why, "working_dir", "working_dir is longer than %d bytes",
+		return refuse_field(error, "working_dir", "working_dir is longer than %d bytes",
 				    STORE_FOLDER_MAX);
 	ret_dir->data = arena_copy(a, buffer, (size_t)n);
 	ret_dir->len = (size_t)n;
@@ -241,7 +242,7 @@ static int expand_folder(struct arena *a, struct text dir, struct text *ret_dir,
 }
 
 static int fill_row(struct live_session *l, const struct session_new *in, struct text parent,
-		    struct why *why)
+		    struct error *error)
 {
 	struct session *row = &l->row;
 	struct arena *a = &l->arena;
@@ -266,9 +267,9 @@ static int fill_row(struct live_session *l, const struct session_new *in, struct
 		.duration_ms = -1,
 		.turns = -1,
 	};
-	r = portrait_copy(&session_portrait, a, row) ?:
+	r = schema_copy(&session_schema, a, row) ?:
 		summarize(a, in->query, &row->summary) ?:
-		expand_folder(a, in->working_dir, &row->working_dir, why);
+		expand_folder(a, in->working_dir, &row->working_dir, error);
 	return r == 0 ? session_config_make(a, in, &l->plan, &row->config.bytes) : r;
 }
 
@@ -298,18 +299,18 @@ static struct live_session *live_new(struct sessions *s)
 }
 
 static int make(struct sessions *s, const struct session_new *in, struct text parent,
-		struct text resume, struct live_session **ret_live, struct why *why)
+		struct text resume, struct live_session **ret_live, struct error *error)
 {
 	struct live_session *l;
-	int r = session_check_new(in, why) ?: check_room(s, why);
+	int r = session_check_new(in, error) ?: check_room(s, error);
 
 	if (r != 0)
 		return r;
 	l = live_new(s);
 	if (!l)
 		return -ENOMEM;
-	r = set_ids(l) ?: fill_row(l, in, parent, why) ?:
-	    arena_copy_text(&l->arena, resume, &l->resume) ?: choose_runner(s, l, in->agent, why);
+	r = set_ids(l) ?: fill_row(l, in, parent, error) ?:
+	    arena_copy_text(&l->arena, resume, &l->resume) ?: choose_runner(s, l, in->agent, error);
 	list_append(&s->live, &l->link);
 	s->n_live++;
 	if (r != 0)
@@ -345,10 +346,10 @@ static void adding_finished(struct work *w, int result)
 }
 
 int session_launch_from(struct sessions *s, const struct session_new *in, struct text parent,
-			struct text resume, session_launched_fn fn, void *arg, struct why *why)
+			struct text resume, session_launched_fn fn, void *arg, struct error *error)
 {
 	struct live_session *l = NULL;
-	int r = make(s, in, parent, resume, &l, why);
+	int r = make(s, in, parent, resume, &l, error);
 
 	if (r != 0)
 		return r;
@@ -364,7 +365,7 @@ int session_launch_from(struct sessions *s, const struct session_new *in, struct
 }
 
 int session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
-		   void *arg, struct why *why)
+		   void *arg, struct error *error)
 {
-	return session_launch_from(s, in, (struct text) {0}, (struct text) {0}, fn, arg, why);
+	return session_launch_from(s, in, (struct text) {0}, (struct text) {0}, fn, arg, error);
 }

@@ -19,14 +19,14 @@ static const char *type_of(struct text what)
 	return NULL;
 }
 
-static int check(struct text t, size_t max, const char *field, struct why *why)
+static int check(struct text t, size_t max, const char *field, struct error *error)
 {
 	if (t.len <= max)
 		return 0;
-	return refuse_field(why, field, "%s is longer than %zu bytes", field, max);
+	return refuse_field(error, field, "%s is longer than %zu bytes", field, max);
 }
 
-int agent_note_add(struct events *events, const struct hook_note *in, struct why *why)
+int agent_note_add(struct events *events, const struct hook_note *in, struct error *error)
 {
 	struct event_new e = {.type = type_of(in->what), .session = in->session};
 	struct event_data d;
@@ -34,13 +34,13 @@ int agent_note_add(struct events *events, const struct hook_note *in, struct why
 	int r;
 
 	if (!e.type)
-		return refuse_field(why, "what",
+		return refuse_field(error, "what",
 				    "invalid 'what': use started, asked, tool, stopped or ended");
-	r = check(in->agent, AGENT_NOTE_NAME_MAX, "agent", why) ?:
-	    check(in->session, AGENT_NOTE_NAME_MAX, "session_id", why) ?:
-	    check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", why) ?:
-	    check(in->tool, AGENT_NOTE_NAME_MAX, "tool", why) ?:
-	    check(in->tool_use_id, AGENT_NOTE_NAME_MAX, "tool_use_id", why);
+	r = check(in->agent, AGENT_NOTE_NAME_MAX, "agent", error) ?:
+	    check(in->session, AGENT_NOTE_NAME_MAX, "session_id", error) ?:
+	    check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", error) ?:
+	    check(in->tool, AGENT_NOTE_NAME_MAX, "tool", error) ?:
+	    check(in->tool_use_id, AGENT_NOTE_NAME_MAX, "tool_use_id", error);
 	if (r != 0)
 		return r;
 	event_data_begin(&d);

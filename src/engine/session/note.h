@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct events;
 struct value;
@@ -27,4 +27,4 @@ struct hook_note {
 };
 
 /* Runs on the writer's thread, within a call. REFUSE_PARAMS names the member that is wrong. */
-int agent_note_add(struct events *events, const struct hook_note *in, struct why *why);
+int agent_note_add(struct events *events, const struct hook_note *in, struct error *error);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "model/project.h"
 #include "engine/approval/approval.h"
@@ -91,13 +91,13 @@ static int end_one(struct sessions *s, struct observed *row, const char *reason,
 		.folder = row->folder,
 		.text = text_of(reason),
 	};
-	struct why why;
+	struct error error;
 	int r;
 
 	row->ended_ms = clock_utc_ms();
 	row->reason = text_of(reason);
 	r = store_observed_end(store_writer(s->opts.store), row, active_ms, ret_done);
-	return r == 0 && *ret_done ? agent_note_add(s->opts.events, &note, &why) : r;
+	return r == 0 && *ret_done ? agent_note_add(s->opts.events, &note, &error) : r;
 }
 
 static int ending_run(struct work *work, int lane)
@@ -415,7 +415,7 @@ static struct session session_of(const struct observed *row)
 }
 
 int session_get_observed(struct sessions *s, int lane, struct arena *a, struct text id,
-			 struct session *ret_row, bool *ret_found, struct why *why)
+			 struct session *ret_row, bool *ret_found, struct error *error)
 {
 	struct connection *db = store_lane(s->opts.store, lane);
 	struct observed row;
@@ -427,7 +427,7 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	if (r == 0 && !*ret_found)
 		r = store_observed_find_short(db, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return session_refuse_prefix(id, ids, why);
+		return session_refuse_prefix(id, ids, error);
 	if (r == 0 && n == 1)
 		r = store_observed_find(db, ids[0], a, &row, ret_found);
 	if (r == 0 && *ret_found)
@@ -470,11 +470,11 @@ int observed_merge(struct sessions *s, int lane, struct arena *a, const struct s
 	return 0;
 }
 
-int session_must_be_ours(const struct session *row, const char *what, struct why *why)
+int session_must_be_ours(const struct session *row, const char *what, struct error *error)
 {
 	if (row->kind != SESSION_OBSERVED)
 		return 0;
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "session %.*s is only observed and cannot be %s here: koined did not start "
 		      "it. Use %.*s directly",
 		      TEXT_ARGS(text_cut(row->id, 36)), what, TEXT_ARGS(row->runner));

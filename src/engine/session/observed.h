@@ -39,7 +39,7 @@ void session_observed(struct sessions *s, const struct session_seen *seen);
 
 /* On a reader's thread, as session_get. */
 int session_get_observed(struct sessions *s, int lane, struct arena *a, struct text id,
-			 struct session *ret_row, bool *ret_found, struct why *why);
+			 struct session *ret_row, bool *ret_found, struct error *error);
 
 /* REFUSE_CONFLICT if it is observed only: what = "continued", "interrupted" or "changed". */
-int session_must_be_ours(const struct session *row, const char *what, struct why *why);
+int session_must_be_ours(const struct session *row, const char *what, struct error *error);

@@ -27,19 +27,19 @@ int session_list(struct sessions *s, int lane, struct arena *a, const struct ses
 	return r;
 }
 
-int session_refuse_unknown(struct text id, struct why *why)
+int session_refuse_unknown(struct text id, struct error *error)
 {
-	return refuse(why, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
+	return refuse(error, REFUSE_NOT_FOUND, "session not found: %.*s", TEXT_ARGS(id));
 }
 
-int session_refuse_prefix(struct text id, const struct text found[2], struct why *why)
+int session_refuse_prefix(struct text id, const struct text found[2], struct error *error)
 {
-	return refuse_field(why, "id", "ambiguous session id '%.*s': matches %.*s and %.*s",
+	return refuse_field(error, "id", "ambiguous session id '%.*s': matches %.*s and %.*s",
 			    TEXT_ARGS(text_cut(id, 36)), TEXT_ARGS(found[0]), TEXT_ARGS(found[1]));
 }
 
 int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
-		struct session *ret_row, struct why *why)
+		struct session *ret_row, struct error *error)
 {
 	struct connection *c = store_lane(s->opts.store, lane);
 	struct text ids[2];
@@ -50,10 +50,10 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 	if (short_id)
 		r = store_session_find_short(c, id, a, ids, &n);
 	if (r == 0 && n > 1)
-		return session_refuse_prefix(id, ids, why);
+		return session_refuse_prefix(id, ids, error);
 	if (r == 0)
 		r = store_session_find(c, n == 1 ? ids[0] : id, a, ret_row, &found);
-	return r == 0 && !found ? session_refuse_unknown(id, why) : r;
+	return r == 0 && !found ? session_refuse_unknown(id, error) : r;
 }
 
 /* ---- what was said ---- */

@@ -12,7 +12,7 @@
 #include "agent/session_program.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/approval/approval.h"
 #include "engine/chat/chat.h"
 #include "engine/node/node.h"
@@ -123,7 +123,7 @@ static void set_failure(struct live_session *l)
 	if (l->attempt.intent == INTENT_STOP)
 		set_error(l, stopped_text);
 	else if (l->attempt.failed)
-		set_error(l, l->attempt.why.text);
+		set_error(l, l->attempt.error.text);
 	else if (!l->row.error.data)
 		word_failure(l);
 }
@@ -267,7 +267,7 @@ static void say_unused(struct live_session *l)
 	session_say(l, &row, NULL);
 }
 
-static int start_turn(struct live_session *l, struct why *why)
+static int start_turn(struct live_session *l, struct error *error)
 {
 	struct chat_ask ask = {.agent = l->row.runner, .content = l->row.query};
 	int e = turn_system(l, &ask.system);
@@ -281,7 +281,7 @@ static int start_turn(struct live_session *l, struct why *why)
 	l->row.agent_session = text_of(l->agent_session);
 	ask.conversation = l->row.agent_session;
 	say_unused(l);
-	return attempt_ask(&l->attempt, l->sessions->opts.chat, &ask, why);
+	return attempt_ask(&l->attempt, l->sessions->opts.chat, &ask, error);
 }
 
 /* ---- as a program ---- */
@@ -307,7 +307,7 @@ static void set_variables(const struct live_session *l, char (*own)[VARIABLE_MAX
 }
 
 static int start_supervised(struct live_session *l, const struct session_program *p,
-			    struct why *why)
+			    struct error *error)
 {
 	char own[OWN_VARIABLES][VARIABLE_MAX];
 	const char *env[OWN_VARIABLES + 1];
@@ -327,10 +327,10 @@ static int start_supervised(struct live_session *l, const struct session_program
 	l->named = arena_copy(&l->arena, p->argv[0], strlen(p->argv[0]));
 	if (!l->named)
 		return -ENOMEM;
-	return attempt_run(&l->attempt, l->sessions->opts.loop, &opts, why);
+	return attempt_run(&l->attempt, l->sessions->opts.loop, &opts, error);
 }
 
-static int make_program(struct live_session *l, struct session_program *ret, struct why *why)
+static int make_program(struct live_session *l, struct session_program *ret, struct error *error)
 {
 	const struct session_new *p = &l->plan;
 	const struct text appended[] = {p->append_system_prompt, p->custom_instructions};
@@ -352,24 +352,24 @@ static int make_program(struct live_session *l, struct session_program *ret, str
 	};
 	int r = join(&l->arena, appended, 2, &o.append_system_prompt);
 
-	return r == 0 ? session_program_make(&o, ret, why) : r;
+	return r == 0 ? session_program_make(&o, ret, error) : r;
 }
 
-static int start_program(struct live_session *l, struct why *why)
+static int start_program(struct live_session *l, struct error *error)
 {
 	struct session_program p;
-	int r = session_config_write_mcp(l, why) ?: make_program(l, &p, why);
+	int r = session_config_write_mcp(l, error) ?: make_program(l, &p, error);
 
 	if (r != 0)
 		return r;
-	r = start_supervised(l, &p, why);
+	r = start_supervised(l, &p, error);
 	free(p.argv);
 	return r;
 }
 
 /* ---- the start ---- */
 
-static int check_folder(const struct live_session *l, struct why *why)
+static int check_folder(const struct live_session *l, struct error *error)
 {
 	const char *dir = l->row.working_dir.data;
 	struct stat st;
@@ -383,29 +383,30 @@ static int check_folder(const struct live_session *l, struct why *why)
 		e = ENOTDIR;
 	else if (access(dir, X_OK) != 0)
 		e = errno;
-	return e == 0 ? 0 : l->sessions->opts.wording->no_folder(why, l->row.working_dir, e);
+	return e == 0 ? 0 : l->sessions->opts.wording->no_folder(error, l->row.working_dir, e);
 }
 
-static int start(struct live_session *l, struct why *why)
+static int start(struct live_session *l, struct error *error)
 {
-	int r = check_folder(l, why);
+	int r = check_folder(l, error);
 
 	/* It was stopped while its row was being stored. */
 	if (r == 0 && l->sessions->records.stopping)
-		r = refuse(why, REFUSE_UNAVAILABLE, "%s", stopped_text);
+		r = refuse(error, REFUSE_UNAVAILABLE, "%s", stopped_text);
 	if (r == 0 && (node_epoch(l->sessions->opts.node) != l->row.epoch ||
 		       !node_allows(l->sessions->opts.node)))
-		r = refuse(why, REFUSE_UNAVAILABLE,
+		r = refuse(error, REFUSE_UNAVAILABLE,
 			   "lost connection to the database; this host starts no work until it "
 			   "reconnects");
 	if (r == 0 && l->nobody)
-		r = chat_refuse_work(why, "session");
+		r = chat_refuse_work(error, "session");
 	if (r != 0)
 		return r;
-	return text_is(l->row.runner, CODING_AGENT) ? start_program(l, why) : start_turn(l, why);
+	return text_is(l->row.runner, CODING_AGENT) ? start_program(l, error)
+						    : start_turn(l, error);
 }
 
-static void tell_launched(struct live_session *l, int result, const struct why *why)
+static void tell_launched(struct live_session *l, int result, const struct error *error)
 {
 	const struct session_launched launched = {
 		.id = l->row.id, .run = l->row.run, .parent = l->row.parent};
@@ -414,13 +415,13 @@ static void tell_launched(struct live_session *l, int result, const struct why *
 
 	l->launched = NULL;
 	if (fn)
-		fn(arg, result, &launched, why);
+		fn(arg, result, &launched, error);
 }
 
 struct failure {
 	struct record_waiter waiter;
 	struct live_session *live;
-	struct why why;
+	struct error error;
 };
 
 static void on_failure_kept(struct record_waiter *w, int result)
@@ -428,26 +429,26 @@ static void on_failure_kept(struct record_waiter *w, int result)
 	struct failure *f = list_entry(w, struct failure, waiter);
 
 	if (result != -ECANCELED)
-		tell_launched(f->live, REFUSE_UNAVAILABLE, &f->why);
+		tell_launched(f->live, REFUSE_UNAVAILABLE, &f->error);
 	free(f);
 }
 
-static void fail(struct live_session *l, int result, struct why *why)
+static void fail(struct live_session *l, int result, struct error *error)
 {
 	struct failure *f = calloc(1, sizeof(*f));
 
 	if (result < 0)
-		refuse(why, REFUSE_UNAVAILABLE, "%s", fault_words(result));
-	why->code = REFUSE_UNAVAILABLE;
+		refuse(error, REFUSE_UNAVAILABLE, "%s", fault_words(result));
+	error->code = REFUSE_UNAVAILABLE;
 	l->begun = true;
-	set_error(l, why->text);
-	log_warn("could not start session", "session=%s reason=\"%s\"", l->id, why->text);
+	set_error(l, error->text);
+	log_warn("could not start session", "session=%s reason=\"%s\"", l->id, error->text);
 	finish(l, SESSION_FAILED);
 	if (f)
-		*f = (struct failure) {.waiter.fn = on_failure_kept, .live = l, .why = *why};
+		*f = (struct failure) {.waiter.fn = on_failure_kept, .live = l, .error = *error};
 	if (!f || session_when_kept(l, &f->waiter) != 0) {
 		free(f);
-		tell_launched(l, REFUSE_UNAVAILABLE, why);
+		tell_launched(l, REFUSE_UNAVAILABLE, error);
 	}
 }
 
@@ -460,10 +461,10 @@ static void begun(struct live_session *l)
 	tell_launched(l, 0, NULL);
 }
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct live_session *l = arg;
-	struct why own = *why;
+	struct error own = *error;
 
 	if (result > 0)
 		result = l->sessions->opts.wording->no_program(&own, l->named);
@@ -475,11 +476,11 @@ static void on_started(void *arg, int result, const struct why *why)
 
 void session_begin(struct live_session *l)
 {
-	struct why why = {0};
-	int r = start(l, &why);
+	struct error error = {0};
+	int r = start(l, &error);
 
 	if (r != 0)
-		fail(l, r, &why);
+		fail(l, r, &error);
 	else if (!l->attempt.program)
 		begun(l);
 }

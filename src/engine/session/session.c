@@ -104,18 +104,18 @@ static void interruption_free(struct interruption *i)
 	free(i);
 }
 
-static void interruption_end(struct interruption *i, int result, const struct why *why)
+static void interruption_end(struct interruption *i, int result, const struct error *error)
 {
 	session_done_fn fn = i->fn;
 	void *arg = i->arg;
 
 	interruption_free(i);
-	fn(arg, result, why);
+	fn(arg, result, error);
 }
 
-static int refuse_status(struct why *why, enum session_status status)
+static int refuse_status(struct error *error, enum session_status status)
 {
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "cannot interrupt session with status %s (must be running)",
 		      session_status_name(status));
 }
@@ -143,10 +143,10 @@ void session_cancel(struct live_session *l)
 	session_end_with(l, INTENT_CANCEL);
 }
 
-static int interrupt_live(struct live_session *l, struct interruption *i, struct why *why)
+static int interrupt_live(struct live_session *l, struct interruption *i, struct error *error)
 {
 	if (!can_interrupt(l->row.status))
-		return refuse_status(why, l->row.status);
+		return refuse_status(error, l->row.status);
 	session_cancel(l);
 	i->waiter.fn = on_interrupt_kept;
 	return session_when_kept(l, &i->waiter);
@@ -168,17 +168,17 @@ static int interruption_run(struct work *w, int lane)
 static void interruption_finished(struct work *w, int result)
 {
 	struct interruption *i = list_entry(w, struct interruption, work);
-	struct why why = {0};
+	struct error error = {0};
 
 	if (result == 0 && !i->found)
-		result = session_refuse_unknown(i->id, &why);
+		result = session_refuse_unknown(i->id, &error);
 	else if (result == 0 && !i->wished)
-		result = refuse_status(&why, i->row.status);
-	interruption_end(i, result, &why);
+		result = refuse_status(&error, i->row.status);
+	interruption_end(i, result, &error);
 }
 
 int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg,
-		      struct why *why)
+		      struct error *error)
 {
 	struct live_session *l = session_live(s, id);
 	struct interruption *i = calloc(1, sizeof(*i));
@@ -192,7 +192,7 @@ int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, vo
 	i->arg = arg;
 	i->work = (struct work) {
 		.run = interruption_run, .finished = interruption_finished, .arena = &i->arena};
-	r = l ? interrupt_live(l, i, why)
+	r = l ? interrupt_live(l, i, error)
 	      : arena_copy_text(&i->arena, id, &i->id)
 			  ?: workers_submit(s->opts.workers, &i->work, true);
 	if (r != 0)
@@ -202,27 +202,27 @@ int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, vo
 
 /* ---- archiving and renaming ---- */
 
-int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why)
+int session_set_archived(struct sessions *s, struct text id, bool archived, struct error *error)
 {
 	bool found;
 	int r = store_session_set_archived(store_writer(s->opts.store), id, archived, &found);
 
 	if (r == 0 && !found)
-		return session_refuse_unknown(id, why);
+		return session_refuse_unknown(id, error);
 	return r == 0 ? session_tell_changed(s->opts.events, id, NULL, &archived) : r;
 }
 
-int session_set_title(struct sessions *s, struct text id, struct text title, struct why *why)
+int session_set_title(struct sessions *s, struct text id, struct text title, struct error *error)
 {
 	bool found;
 	int r;
 
 	if (title.len > SESSION_TITLE_MAX)
-		return refuse_field(why, "title", "title is longer than %d bytes",
+		return refuse_field(error, "title", "title is longer than %d bytes",
 				    SESSION_TITLE_MAX);
 	r = store_session_set_title(store_writer(s->opts.store), id, title, &found);
 	if (r == 0 && !found)
-		return session_refuse_unknown(id, why);
+		return session_refuse_unknown(id, error);
 	return r == 0 ? session_tell_changed(s->opts.events, id, &title, NULL) : r;
 }
 

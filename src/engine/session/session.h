@@ -22,7 +22,7 @@
 #include "model/session.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -58,11 +58,11 @@ struct session_wording {
 	/* The program ended badly; said: the end of its stderr, if that explains it. */
 	void (*failed)(struct buf *out, int status, int signal, struct text said);
 	/* REFUSE_UNAVAILABLE: the folder is unusable, or there is no such program. */
-	int (*no_folder)(struct why *why, struct text folder, int error);
-	int (*no_program)(struct why *why, const char *name);
+	int (*no_folder)(struct error *error, struct text folder, int fault);
+	int (*no_program)(struct error *error, const char *name);
 	/* REFUSE_CONFLICT: it cannot be continued, because its agent never told an id of its
 	 * own. */
-	int (*no_agent_session)(struct why *why);
+	int (*no_agent_session)(struct error *error);
 };
 
 struct sessions_opts {
@@ -144,12 +144,12 @@ struct session_launched {
  * message says what is wrong with its folder or its program.
  */
 typedef void (*session_launched_fn)(void *arg, int result, const struct session_launched *launched,
-				    const struct why *why);
+				    const struct error *error);
 
 /* As the two functions below: 0 if fn will be called, once and later, never inside the call. Else it returns a
  * fault or a refusal, and fn is not called. */
 int session_launch(struct sessions *s, const struct session_new *in, session_launched_fn fn,
-		   void *arg, struct why *why);
+		   void *arg, struct error *error);
 
 /*
  * A new session that continues where `parent` ended. What `in` does not say is inherited
@@ -160,19 +160,19 @@ int session_launch(struct sessions *s, const struct session_new *in, session_lau
  * directory)".
  */
 int session_continue(struct sessions *s, struct text parent, const struct session_new *in,
-		     session_launched_fn fn, void *arg, struct why *why);
+		     session_launched_fn fn, void *arg, struct error *error);
 
-typedef void (*session_done_fn)(void *arg, int result, const struct why *why);
+typedef void (*session_done_fn)(void *arg, int result, const struct error *error);
 
 /* Calls fn when `completing` is stored and the program was told. REFUSE_NOT_FOUND ("session not
  * found: ID"), REFUSE_CONFLICT: "cannot interrupt session with status S (must be running)". */
 int session_interrupt(struct sessions *s, struct text id, session_done_fn fn, void *arg,
-		      struct why *why);
+		      struct error *error);
 
 /* Runs on the writer's thread, within a call. REFUSE_NOT_FOUND: "session not found: ID". Logs
  * session.changed. */
-int session_set_archived(struct sessions *s, struct text id, bool archived, struct why *why);
-int session_set_title(struct sessions *s, struct text id, struct text title, struct why *why);
+int session_set_archived(struct sessions *s, struct text id, bool archived, struct error *error);
+int session_set_title(struct sessions *s, struct text id, struct text title, struct error *error);
 
 struct session_filter {
 	enum session_archived archived;
@@ -190,7 +190,7 @@ int session_list(struct sessions *s, int lane, struct arena *a, const struct ses
 /* REFUSE_NOT_FOUND: "session not found: ID". With `short_id`, a unique prefix of an id is
  * enough. */
 int session_get(struct sessions *s, int lane, struct arena *a, struct text id, bool short_id,
-		struct session *ret_row, struct why *why);
+		struct session *ret_row, struct error *error);
 
 struct session_events_query {
 	struct text session;       /* or */

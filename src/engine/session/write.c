@@ -271,7 +271,7 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 	i->is_event = true;
 	i->event = *row;
 	e = &i->event;
-	if (portrait_copy(&session_event_portrait, &b->arena, e) != 0 ||
+	if (schema_copy(&session_event_schema, &b->arena, e) != 0 ||
 	    pack_into(&b->arena, tool_input, &e->tool_input.bytes) != 0)
 		return -ENOMEM;
 	add(b, i, sizeof(*i) + e->content.len + e->tool_input.bytes.len + 64);

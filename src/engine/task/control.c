@@ -10,21 +10,21 @@
 
 enum { LOOKS_MAX = 8 };
 
-int task_refuse_found(unsigned n, struct text id, struct why *why)
+int task_refuse_found(unsigned n, struct text id, struct error *error)
 {
 	struct text shown = text_cut(id, 100);
 
 	if (n == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
+		return refuse(error, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
 	return refuse_field(
-		why, "project",
+		error, "project",
 		"several projects have a task %.*s; pass 'project' to select its project",
 		TEXT_ARGS(shown));
 }
 
-static int refuse_ended(const struct task *task, struct why *why)
+static int refuse_ended(const struct task *task, struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is already %s", TEXT_ARGS(task->id),
+	return refuse(error, REFUSE_CONFLICT, "Task %.*s is already %s", TEXT_ARGS(task->id),
 		      task_state_name(task->state));
 }
 
@@ -55,13 +55,13 @@ static int lookup_run(struct work *w, int lane)
 	return store_task_find_named(db, &l->request.arena, &l->news, 1);
 }
 
-static int check_found(const struct lookup *l, struct why *why)
+static int check_found(const struct lookup *l, struct error *error)
 {
 	if (l->n != 1)
-		return task_refuse_found(l->n, l->id, why);
+		return task_refuse_found(l->n, l->id, error);
 	if (l->news.found)
-		return task_refuse_changed(l->id, why);
-	return refuse_ended(&l->found, why);
+		return task_refuse_changed(l->id, error);
+	return refuse_ended(&l->found, error);
 }
 
 static int cancel_found(struct lookup *l, struct live *found);
@@ -85,7 +85,7 @@ static void lookup_finished(struct work *w, int result)
 	if (found)
 		result = cancel_found(l, found);
 	else if (result == 0)
-		result = check_found(l, &l->request.why);
+		result = check_found(l, &l->request.error);
 	if (result != 0)
 		request_done(&l->request, result);
 }
@@ -129,7 +129,7 @@ static int look_up(struct tasks *t, struct text project, struct text id, int the
 }
 
 int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		   struct live **ret_live, struct why *why)
+		   struct live **ret_live, struct error *error)
 {
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
@@ -138,9 +138,9 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 	if (n == 0)
 		return look_up(t, project, id, LOOKUP_ONLY, fn, arg);
 	if (n > 1)
-		return task_refuse_found(n, id, why);
+		return task_refuse_found(n, id, error);
 	if (l->task.state > TASK_RUNNING)
-		return refuse_ended(&l->task, why);
+		return refuse_ended(&l->task, error);
 	*ret_live = l;
 	return 0;
 }
@@ -185,7 +185,7 @@ static void cancel_request_finished(struct work *w, int result)
 	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);
 
 	if (result == -ENOENT)
-		result = task_refuse_changed(c->row.id, &c->request.why);
+		result = task_refuse_changed(c->row.id, &c->request.error);
 	request_done(&c->request, result);
 }
 
@@ -208,12 +208,12 @@ static int cancel_elsewhere(struct tasks *t, struct live *l, task_done_fn fn, vo
 	return r;
 }
 
-static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
+static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct error *error)
 {
 	struct task_change *c;
 
 	if (l->task.state > TASK_RUNNING)
-		return refuse_ended(&l->task, why);
+		return refuse_ended(&l->task, error);
 	if (l->task.state == TASK_RUNNING && !l->run)
 		return cancel_elsewhere(t, l, fn, arg);
 	c = task_change_new(fn, arg);
@@ -226,24 +226,24 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 	return 0;
 }
 
-static void cancel_stored(void *lookup, int result, const struct why *why)
+static void cancel_stored(void *lookup, int result, const struct error *error)
 {
 	struct lookup *l = lookup;
 
 	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
 	if (result == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && lookup_start(l) == 0)
 		return;
-	l->request.why = *why;
+	l->request.error = *error;
 	request_done(&l->request, result);
 }
 
 static int cancel_found(struct lookup *l, struct live *found)
 {
-	return cancel(l->request.tasks, found, cancel_stored, l, &l->request.why);
+	return cancel(l->request.tasks, found, cancel_stored, l, &l->request.error);
 }
 
 int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		struct why *why)
+		struct error *error)
 {
 	unsigned n;
 	struct live *found = live_find(t, project, id, &n);
@@ -253,13 +253,13 @@ int task_cancel(struct tasks *t, struct text project, struct text id, task_done_
 	if (n == 0)
 		return look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
 	if (n > 1)
-		return task_refuse_found(n, id, why);
+		return task_refuse_found(n, id, error);
 	l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
 	if (!l)
 		return -ENOMEM;
 	r = cancel_found(l, found);
 	if (r != 0) {
-		*why = l->request.why;
+		*error = l->request.error;
 		request_free(l);
 	}
 	return r;
@@ -277,12 +277,13 @@ void task_cancel_requested(struct tasks *t, struct live *l, const struct task *r
 
 /* ---- releasing ---- */
 
-static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct why *why)
+static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct error *error)
 {
 	struct task_change *c;
 
 	if (l->task.state != TASK_QUEUED || !l->task.held)
-		return refuse(why, REFUSE_CONFLICT, "Task %.*s is not held", TEXT_ARGS(l->task.id));
+		return refuse(error, REFUSE_CONFLICT, "Task %.*s is not held",
+			      TEXT_ARGS(l->task.id));
 	c = task_change_new(fn, arg);
 	if (!c)
 		return -ENOMEM;
@@ -294,32 +295,32 @@ static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, 
 }
 
 int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		 struct why *why)
+		 struct error *error)
 {
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
 
-	return n == 1 ? release(t, l, fn, arg, why) : task_refuse_found(n, id, why);
+	return n == 1 ? release(t, l, fn, arg, error) : task_refuse_found(n, id, error);
 }
 
 /* ---- keeping one back ---- */
 
-static int check_stashed(const struct live *l, bool stashed, struct why *why)
+static int check_stashed(const struct live *l, bool stashed, struct error *error)
 {
 	if (l->task.state != TASK_QUEUED)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only queued tasks can be stashed or enqueued",
 			      TEXT_ARGS(l->task.id), task_state_name(l->task.state));
 	if (l->task.stashed == stashed)
 		return 0;
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(l->task.id),
+	return refuse(error, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(l->task.id),
 		      stashed ? "not stashed" : "already stashed");
 }
 
 static int set_stashed(struct tasks *t, struct live *l, bool stashed, int64_t delay_ms,
-		       task_done_fn fn, void *arg, struct why *why)
+		       task_done_fn fn, void *arg, struct error *error)
 {
-	int r = check_stashed(l, !stashed, why);
+	int r = check_stashed(l, !stashed, error);
 	struct task_change *c = r == 0 ? task_change_new(fn, arg) : NULL;
 
 	if (!c)
@@ -336,21 +337,22 @@ static int set_stashed(struct tasks *t, struct live *l, bool stashed, int64_t de
 }
 
 int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-	       struct why *why)
+	       struct error *error)
 {
 	struct live *l;
-	int r = task_find_open(t, project, id, fn, arg, &l, why);
+	int r = task_find_open(t, project, id, fn, arg, &l, error);
 
-	return l ? set_stashed(t, l, true, 0, fn, arg, why) : r;
+	return l ? set_stashed(t, l, true, 0, fn, arg, error) : r;
 }
 
 int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		 task_done_fn fn, void *arg, struct why *why)
+		 task_done_fn fn, void *arg, struct error *error)
 {
 	struct live *l = NULL;
-	int r = task_check_delay(delay_ms, why) ?: task_find_open(t, project, id, fn, arg, &l, why);
+	int r = task_check_delay(delay_ms, error)
+			?: task_find_open(t, project, id, fn, arg, &l, error);
 
-	return l ? set_stashed(t, l, false, delay_ms, fn, arg, why) : r;
+	return l ? set_stashed(t, l, false, delay_ms, fn, arg, error) : r;
 }
 
 /* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
@@ -443,17 +445,18 @@ static void pause_finished(struct work *w, int result)
 	queue_run(t);
 }
 
-static int check_pause(const struct tasks *t, struct text group, bool paused, struct why *why)
+static int check_pause(const struct tasks *t, struct text group, bool paused, struct error *error)
 {
 	if (t->records.stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (!group.data)
 		return 0;
 	if (group.len == 0 || group.len > TASK_NAME_MAX || memchr(group.data, '\0', group.len))
-		return refuse_field(why, "group", "group must have 1 to %d bytes, and no NUL byte",
+		return refuse_field(error, "group",
+				    "group must have 1 to %d bytes, and no NUL byte",
 				    TASK_NAME_MAX);
 	if (paused && t->n_paused >= TASK_PAUSES_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many paused groups (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many paused groups (limit %d)",
 			      TASK_PAUSES_MAX);
 	return 0;
 }
@@ -477,9 +480,9 @@ static int pause_submit(struct tasks *t, struct text group, bool paused, task_do
 }
 
 int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
-	       struct why *why)
+	       struct error *error)
 {
-	return check_pause(t, group, paused, why) ?: pause_submit(t, group, paused, fn, arg);
+	return check_pause(t, group, paused, error) ?: pause_submit(t, group, paused, fn, arg);
 }
 
 static bool is_among(const struct text *groups, unsigned n, const char *name)

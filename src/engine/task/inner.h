@@ -172,7 +172,7 @@ struct request {
 	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
-	struct why why;
+	struct error error;
 	task_done_fn fn; /* of request_done */
 	void *arg;
 };
@@ -388,7 +388,7 @@ void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_
 /* The one open task of this id. NULL, and 0, if there is none: the store is asked, and fn gets the refusal that
  * it has ended or does not exist. */
 int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		   struct live **ret_live, struct why *why);
+		   struct live **ret_live, struct error *error);
 
 /* The row of a task that may be this host's to run has another host's request to cancel it. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
@@ -398,7 +398,7 @@ int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 
 /* ---- program.c: tasks without an agent ---- */
 
-int task_command_check(const struct value *words, struct why *why);
+int task_command_check(const struct value *words, struct error *error);
 /* The line that a shell would read as these words. */
 int task_command_line(struct arena *a, const struct value *words, struct text *ret_line);
 
@@ -426,13 +426,13 @@ struct program {
  * there is neither. */
 struct agent;
 int program_choose(struct tasks *t, const struct live *l, struct text prompt,
-		   struct program *ret_program, struct agent **ret_agent, struct why *why);
+		   struct program *ret_program, struct agent **ret_agent, struct error *error);
 void program_done(struct program *p);
 
 /* REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run such a task: the settings
  * have no agent at all, or forbid programs. */
 int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
-			   const struct project *project, struct why *why);
+			   const struct project *project, struct error *error);
 
 /* ---- write.c: to the store ---- */
 
@@ -463,9 +463,9 @@ void task_write_drop(struct live *l); /* calls no waiters and no watches: they m
 /* It has ended on another host: notifies its watches. */
 void task_report_ended(struct tasks *t, struct live *l, const struct task *row);
 
-int task_refuse_changed(struct text id, struct why *why);
+int task_refuse_changed(struct text id, struct error *error);
 /* There is no such task, or one in several projects. */
-int task_refuse_found(unsigned n, struct text id, struct why *why);
+int task_refuse_found(unsigned n, struct text id, struct error *error);
 
 /* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
@@ -509,7 +509,7 @@ void task_lost(struct tasks *t, struct live *l, bool claim);
 /* ---- recover.c: tasks of epochs that are over ---- */
 
 extern const struct record_owner_ops task_owners;
-int tasks_recover(struct tasks *t, struct why *why);
+int tasks_recover(struct tasks *t, struct error *error);
 
 /* ---- task.c ---- */
 
@@ -532,7 +532,7 @@ static inline void task_path(const char *output_folder, int64_t seq, char *out, 
 
 /* ---- submit.c ---- */
 
-int task_check_delay(int64_t delay_ms, struct why *why);
+int task_check_delay(int64_t delay_ms, struct error *error);
 
 /* Refuses if no more tasks may wait. */
-int task_check_room(const struct tasks *t, struct why *why);
+int task_check_room(const struct tasks *t, struct error *error);

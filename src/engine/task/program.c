@@ -26,32 +26,32 @@ enum { N_OWN_VARIABLES = 4 };
 /* ---- commands: a program works on the task, not an agent. Its words are never read by a shell unless they
  * name one. The line that a shell would read the same way is its prompt, for all lists of tasks ---- */
 
-int task_command_check(const struct value *words, struct why *why)
+int task_command_check(const struct value *words, struct error *error)
 {
 	size_t total = 0;
 	unsigned n = 0;
 
 	if (words->kind != VALUE_ARRAY || words->len == 0)
-		return refuse_field(why, "command",
+		return refuse_field(error, "command",
 				    "command must be an array of a program and its arguments");
 	if (words->len > TASK_WORDS_MAX)
-		return refuse_field(why, "command", "command has more than %d elements",
+		return refuse_field(error, "command", "command has more than %d elements",
 				    TASK_WORDS_MAX);
 	value_each (word, words) {
 		if (word->kind != VALUE_STRING)
-			return refuse_field(why, "command", "command[%u] must be a string", n);
+			return refuse_field(error, "command", "command[%u] must be a string", n);
 		if (memchr(word->text, '\0', word->len))
-			return refuse_field(why, "command", "command[%u] has a NUL byte", n);
+			return refuse_field(error, "command", "command[%u] has a NUL byte", n);
 		if (word->len >= COMMAND_WORD_MAX)
-			return refuse_field(why, "command", "command[%u] is longer than %d bytes",
+			return refuse_field(error, "command", "command[%u] is longer than %d bytes",
 					    n, COMMAND_WORD_MAX - 1);
 		total += word->len + 1;
 		n++;
 	}
 	if (words->first->len == 0)
-		return refuse_field(why, "command", "command[0] is empty");
+		return refuse_field(error, "command", "command[0] is empty");
 	if (total > TASK_COMMAND_MAX)
-		return refuse_field(why, "command", "command is longer than %d bytes",
+		return refuse_field(error, "command", "command is longer than %d bytes",
 				    TASK_COMMAND_MAX);
 	return 0;
 }
@@ -235,10 +235,10 @@ static int fill_coding_agent(struct program *p, const char *const *words, const 
 }
 
 static int fill_command(struct program *p, const struct agent *agent, struct text prompt,
-			struct why *why)
+			struct error *error)
 {
 	struct command_program command;
-	int r = command_program(agent, prompt, &command, why);
+	int r = command_program(agent, prompt, &command, error);
 
 	if (r != 0)
 		return r;
@@ -270,7 +270,8 @@ static struct agent *named_agent(const struct tasks *t, const struct task *row)
 
 /* *ret_agent is NULL if the coding agent's own program runs the task. */
 static int choose_agent(const struct tasks *t, const struct task *row,
-			const struct project *project, struct agent **ret_agent, struct why *why)
+			const struct project *project, struct agent **ret_agent,
+			struct error *error)
 {
 	struct text runner = row->runner;
 	bool for_coding_agent = !runner.data || text_is(runner, CODING_AGENT);
@@ -283,16 +284,16 @@ static int choose_agent(const struct tasks *t, const struct task *row,
 		*ret_agent = chat_agent(t->chat, runner);
 	}
 	if (!*ret_agent && runner.data && !text_is(runner, CODING_AGENT))
-		return refuse(why, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
+		return refuse(error, REFUSE_UNAVAILABLE, "agent '%.*s' is not configured",
 			      TEXT_ARGS(runner));
 	if (*ret_agent || runner.data || in_path(CODING_AGENT))
 		return 0;
 	*ret_agent = chat_worker(t->chat);
-	return *ret_agent ? 0 : chat_refuse_work(why, "tasks");
+	return *ret_agent ? 0 : chat_refuse_work(error, "tasks");
 }
 
 int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
-			   const struct project *project, struct why *why)
+			   const struct project *project, struct error *error)
 {
 	struct agent *agent = NULL;
 	unsigned rank;
@@ -304,14 +305,14 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 	if (child_check_allowed(NULL) == 0 &&
 	    (is_command || chat_agent(t->chat, (struct text) {0})))
 		return 0;
-	r = is_command ? 0 : choose_agent(t, row, project, &agent, why);
+	r = is_command ? 0 : choose_agent(t, row, project, &agent, error);
 	if (r > 0 && !chat_agent(t->chat, (struct text) {0}))
 		return r;
-	return agent && !agent_is_command(agent) ? 0 : child_check_allowed(why);
+	return agent && !agent_is_command(agent) ? 0 : child_check_allowed(error);
 }
 
 static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,
-		  struct agent **ret_agent, struct why *why)
+		  struct agent **ret_agent, struct error *error)
 {
 	const char *const *own = (const char *const *)l->project->program;
 	struct agent *agent;
@@ -319,19 +320,19 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 
 	if (l->task.command.bytes.data)
 		return command_argv(&p->arena, l->task.command.bytes, &p->argv);
-	r = choose_agent(t, &l->task, l->project, &agent, why);
+	r = choose_agent(t, &l->task, l->project, &agent, error);
 	if (r != 0)
 		return r;
 	if (!agent)
 		return fill_coding_agent(p, own ? own : coding_agent, l, prompt);
 	if (agent_is_command(agent))
-		return fill_command(p, agent, prompt, why);
+		return fill_command(p, agent, prompt, error);
 	*ret_agent = agent;
 	return 0;
 }
 
 int program_choose(struct tasks *t, const struct live *l, struct text prompt,
-		   struct program *ret_program, struct agent **ret_agent, struct why *why)
+		   struct program *ret_program, struct agent **ret_agent, struct error *error)
 {
 	int r;
 
@@ -341,7 +342,7 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 	arena_init(&ret_program->arena, TASK_ARENA_MAX);
 	if (l->project->name.len > 0)
 		ret_program->cwd = l->project->name;
-	r = choose(t, l, prompt, ret_program, ret_agent, why);
+	r = choose(t, l, prompt, ret_program, ret_agent, error);
 	if (l->task.cwd.data)
 		ret_program->cwd = l->task.cwd;
 	if (r == 0 && !*ret_agent)

@@ -81,7 +81,7 @@ int64_t task_place(const struct task_filter *f, const struct task *task)
 }
 
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
-	      struct task **ret_tasks, unsigned *ret_n, struct why *why)
+	      struct task **ret_tasks, unsigned *ret_n, struct error *error)
 {
 	const struct store_task_query q = {
 		.project = f->project,
@@ -100,7 +100,7 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 	unsigned n;
 	int r = store_task_list(store_lane(t->store, lane), &q, a, &tasks, &n);
 
-	(void)why;
+	(void)error;
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; r == 0 && i < n; i++)
@@ -125,12 +125,12 @@ int task_find_row(struct connection *db, struct arena *a, struct text project, s
 }
 
 static int find(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-		struct task *ret_row, struct why *why)
+		struct task *ret_row, struct error *error)
 {
 	unsigned n;
 	int r = task_find_row(store_lane(t->store, lane), a, project, id, ret_row, &n);
 
-	return r == 0 && n != 1 ? task_refuse_found(n, id, why) : r;
+	return r == 0 && n != 1 ? task_refuse_found(n, id, error) : r;
 }
 
 /* It has printed nothing yet, or is just starting to. */
@@ -180,18 +180,18 @@ static int read_output(struct tasks *t, int lane, struct arena *a, const struct 
 }
 
 int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-	     struct task *ret_task, struct why *why)
+	     struct task *ret_task, struct error *error)
 {
-	int r = find(t, lane, a, project, id, ret_task, why);
+	int r = find(t, lane, a, project, id, ret_task, error);
 
 	return r ?: unpack(a, ret_task);
 }
 
 int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,
-		     struct text id, size_t max, struct printed_task *ret_task, struct why *why)
+		     struct text id, size_t max, struct printed_task *ret_task, struct error *error)
 {
 	struct task_output output;
-	int r = task_get(t, lane, a, project, id, &ret_task->task, why);
+	int r = task_get(t, lane, a, project, id, &ret_task->task, error);
 
 	if (r != 0)
 		return r;
@@ -249,10 +249,10 @@ bool task_catch_up_printed(struct tasks *t, size_t max, struct printed_task *tas
 }
 
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-		int64_t offset, size_t max, struct task_output *ret_output, struct why *why)
+		int64_t offset, size_t max, struct task_output *ret_output, struct error *error)
 {
 	struct task row;
-	int r = find(t, lane, a, project, id, &row, why);
+	int r = find(t, lane, a, project, id, &row, error);
 
 	if (r != 0)
 		return r;

@@ -265,7 +265,7 @@ static int load_all(struct tasks *t, struct arena *a, const struct task *rows, u
 	return r;
 }
 
-int tasks_recover(struct tasks *t, struct why *why)
+int tasks_recover(struct tasks *t, struct error *error)
 {
 	struct task *rows;
 	struct arena a;
@@ -277,7 +277,7 @@ int tasks_recover(struct tasks *t, struct why *why)
 	sweep_all(t->owner);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
-		r = refuse(why, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
+		r = refuse(error, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
 			   store_path(t->store));
 	if (r == 0)
 		r = load_all(t, &a, rows, n);

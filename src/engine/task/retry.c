@@ -43,9 +43,9 @@ static int find_row(struct retry *q, struct connection *db, struct task *ret_row
 	if (r != 0)
 		return r;
 	if (n != 1)
-		return task_refuse_found(n, q->id, &q->request.why);
+		return task_refuse_found(n, q->id, &q->request.error);
 	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
-		return refuse(&q->request.why, REFUSE_CONFLICT,
+		return refuse(&q->request.error, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only failed or cancelled tasks can be retried",
 			      TEXT_ARGS(q->id), task_state_name(ret_row->state));
 	return 0;
@@ -145,7 +145,7 @@ static int refuse_full(struct retry *q)
 {
 	const struct tasks *t = q->request.tasks;
 
-	return refuse(&q->request.why, REFUSE_LIMIT,
+	return refuse(&q->request.error, REFUSE_LIMIT,
 		      "Queue full: no space for %.*s and its skipped dependents (limit %u)",
 		      TEXT_ARGS(q->id), t->queue);
 }
@@ -234,10 +234,10 @@ static int refuse_behind(struct retry *q, struct connection *db, const struct ag
 	if (r != 0)
 		return r;
 	if (!found)
-		return refuse(&q->request.why, REFUSE_CONFLICT,
+		return refuse(&q->request.error, REFUSE_CONFLICT,
 			      "Task %.*s cannot run: %s, and %.*s was deleted", TEXT_ARGS(q->id),
 			      error, TEXT_ARGS(id));
-	return refuse(&q->request.why, REFUSE_CONFLICT,
+	return refuse(&q->request.error, REFUSE_CONFLICT,
 		      "Task %.*s cannot run: %s; retry %.*s first", TEXT_ARGS(q->id), error,
 		      TEXT_ARGS(id));
 }
@@ -269,7 +269,7 @@ static int retry_run(struct work *w, int lane)
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
 		r = queue_first(q, db);
 	if (r == -ENOENT)
-		return task_refuse_changed(q->id, &q->request.why);
+		return task_refuse_changed(q->id, &q->request.error);
 	for (struct list *at = q->queued.next; r == 0 && at != &q->queued; at = at->next)
 		r = queue_skipped(q, db, list_entry(at, struct again, link));
 	return r;
@@ -312,14 +312,14 @@ static void retry_finished(struct work *w, int result)
 				ids[n++] = a->was.id;
 		}
 	}
-	q->fn(q->request.arg, result, ids, n, &q->request.why);
+	q->fn(q->request.arg, result, ids, n, &q->request.error);
 	request_free(q);
 }
 
 static int submit(struct retry *q)
 {
 	struct tasks *t = q->request.tasks;
-	int r = task_check_room(t, &q->request.why);
+	int r = task_check_room(t, &q->request.error);
 
 	if (r != 0)
 		return r;
@@ -341,7 +341,7 @@ static void on_end_kept(struct record_waiter *w, int result)
 		return;
 	/* Tasks are being freed: the call is gone. */
 	if (r != -ECANCELED)
-		q->fn(q->request.arg, r, NULL, 0, &q->request.why);
+		q->fn(q->request.arg, r, NULL, 0, &q->request.error);
 	request_free(q);
 }
 
@@ -357,7 +357,7 @@ static int submit_when_kept(struct retry *q, const struct live *l)
 }
 
 int task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg,
-	       struct why *why)
+	       struct error *error)
 {
 	unsigned n;
 	const struct live *l = live_find(t, project, id, &n);
@@ -376,7 +376,7 @@ int task_retry(struct tasks *t, struct text project, struct text id, task_retrie
 		    ?: submit_when_kept(q, n == 1 ? l : NULL);
 	if (r == 0)
 		return 0;
-	*why = q->request.why;
+	*error = q->request.error;
 	request_free(q);
 	return r;
 }

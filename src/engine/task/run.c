@@ -12,7 +12,7 @@
 
 #include "agent/agent.h"
 #include "base/clock.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "io/process/output_file.h"
 #include "engine/chat/chat.h"
@@ -167,7 +167,7 @@ static struct text error_of(const struct run *r, char out[ERROR_MAX])
 	if (a->intent == INTENT_STOP)
 		return text_of(wording->stopped);
 	if (a->failed)
-		return text_of(a->why.text);
+		return text_of(a->error.text);
 	if (a->dropped)
 		return TEXT("the conversation was cancelled");
 	if (said.len > 0)
@@ -283,14 +283,15 @@ static void on_text(void *arg, struct text whole, size_t from)
 	tail_add(&r->out, TASK_RESULT_MAX, whole.data + from, whole.len - from);
 }
 
-static int start_turn(struct run *r, const struct agent *agent, struct text prompt, struct why *why)
+static int start_turn(struct run *r, const struct agent *agent, struct text prompt,
+		      struct error *error)
 {
 	char id[40];
 	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
 
 	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
 	ask.conversation = text_of(id);
-	return attempt_ask(&r->attempt, r->tasks->chat, &ask, why);
+	return attempt_ask(&r->attempt, r->tasks->chat, &ask, error);
 }
 
 /* ---- as a program ---- */
@@ -302,7 +303,7 @@ static int note_program(struct run *r, const struct program *p)
 	return !r->named || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
 }
 
-static int start_program(struct run *r, const struct program *p, struct why *why)
+static int start_program(struct run *r, const struct program *p, struct error *error)
 {
 	char what[TASK_NAME_MAX + 8];
 	int e = note_program(r, p);
@@ -319,12 +320,12 @@ static int start_program(struct run *r, const struct program *p, struct why *why
 	if (e != 0)
 		return e;
 	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
-	return attempt_run(&r->attempt, r->tasks->loop, &opts, why);
+	return attempt_run(&r->attempt, r->tasks->loop, &opts, error);
 }
 
 /* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
  * one, such as the folder's. */
-static int word_unstarted(const struct run *r, int result, struct why *why)
+static int word_unstarted(const struct run *r, int result, struct error *error)
 {
 	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
 
@@ -334,7 +335,7 @@ static int word_unstarted(const struct run *r, int result, struct why *why)
 		words = TASK_FORBIDDEN;
 	else if (result != REFUSE_NOT_FOUND)
 		return 0;
-	snprintf(why->text, sizeof(why->text), "%.100s%s", r->named, words);
+	snprintf(error->text, sizeof(error->text), "%.100s%s", r->named, words);
 	return result == REFUSE_NOT_FOUND ? 127 : 126;
 }
 
@@ -354,17 +355,17 @@ static void open_output(struct run *r)
 			 TEXT_ARGS(r->live->task.id), strerror(-e));
 }
 
-static int begin(struct run *r, struct text prompt, struct why *why)
+static int begin(struct run *r, struct text prompt, struct error *error)
 {
 	struct tasks *t = r->tasks;
 	struct agent *agent;
 	struct program program;
 	int e;
 
-	e = program_choose(t, r->live, prompt, &program, &agent, why);
+	e = program_choose(t, r->live, prompt, &program, &agent, error);
 	if (e != 0)
 		return e;
-	e = agent ? start_turn(r, agent, prompt, why) : start_program(r, &program, why);
+	e = agent ? start_turn(r, agent, prompt, error) : start_program(r, &program, error);
 	program_done(&program);
 	return e;
 }
@@ -395,10 +396,10 @@ static void begun(struct run *r)
 	call_waiter(take_waiter(r), TASK_RUNNING);
 }
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct run *r = arg;
-	struct why own = *why;
+	struct error own = *error;
 
 	if (result != 0)
 		r->unstarted = word_unstarted(r, result, &own);
@@ -414,17 +415,17 @@ static void go(struct run *r, const struct task *whole)
 	struct task *row = &r->live->task;
 	struct text env = row->env;
 	struct packed command = row->command;
-	struct why why = {0};
+	struct error error = {0};
 	int e;
 
 	open_output(r);
 	row->env = whole->env;
 	row->command = whole->command;
-	e = begin(r, whole->prompt, &why);
+	e = begin(r, whole->prompt, &error);
 	row->env = env;
 	row->command = command;
 	if (e != 0)
-		give_up(r, e > 0 ? why.text : strerror(-e));
+		give_up(r, e > 0 ? error.text : strerror(-e));
 	else if (!r->attempt.program)
 		begun(r);
 }
@@ -574,11 +575,11 @@ static bool has_printed(const struct run *r)
 
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
  * it. We may have stood still since we asked, and not be allowed to run anything any more. */
-static void on_kept(void *arg, int result, const struct why *why)
+static void on_kept(void *arg, int result, const struct error *error)
 {
 	struct run *r = arg;
 
-	(void)why;
+	(void)error;
 	r->begins = NULL;
 	if (result == REFUSE_CONFLICT)
 		run_lose(r);

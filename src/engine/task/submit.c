@@ -40,17 +40,17 @@ struct submit {
 	task_submitted_fn fn;
 };
 
-static int check_env(const struct task_new *in, struct why *why)
+static int check_env(const struct task_new *in, struct error *error)
 {
 	if (in->n_env > TASK_ENV_MAX)
-		return refuse_field(why, "env", "too many variables in env (limit %d)",
+		return refuse_field(error, "env", "too many variables in env (limit %d)",
 				    TASK_ENV_MAX);
 	for (unsigned i = 0; i < in->n_env; i++) {
 		const char *equals = memchr(in->env[i].data, '=', in->env[i].len);
 
 		if (!equals || equals == in->env[i].data ||
 		    memchr(in->env[i].data, '\0', in->env[i].len))
-			return refuse_field(why, "env", "env[%u] must be NAME=VALUE", i);
+			return refuse_field(error, "env", "env[%u] must be NAME=VALUE", i);
 	}
 	return 0;
 }
@@ -61,42 +61,42 @@ static bool is_time(int64_t ms)
 	return ms >= 0 && ms <= LONGEST_MS;
 }
 
-int task_check_delay(int64_t delay_ms, struct why *why)
+int task_check_delay(int64_t delay_ms, struct error *error)
 {
 	if (is_time(delay_ms))
 		return 0;
-	return refuse_field(why, "delay", "delay must be between 0 and 100 years, not %lld ms",
+	return refuse_field(error, "delay", "delay must be between 0 and 100 years, not %lld ms",
 			    (long long)delay_ms);
 }
 
-static int check_times(const struct task_new *in, struct why *why)
+static int check_times(const struct task_new *in, struct error *error)
 {
 	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
 		return 0;
-	return refuse(why, REFUSE_PARAMS,
+	return refuse(error, REFUSE_PARAMS,
 		      "timeout, delay and retry delay must be between 0 and 100 years, not %lld, "
 		      "%lld and %lld ms",
 		      (long long)in->task.timeout_ms, (long long)in->delay_ms,
 		      (long long)in->task.retry_ms);
 }
 
-static int check_runner(const struct tasks *t, struct text runner, struct why *why)
+static int check_runner(const struct tasks *t, struct text runner, struct error *error)
 {
 	if (!runner.data || text_is(runner, CODING_AGENT) || chat_agent(t->chat, runner))
 		return 0;
-	return refuse_field(why, "runner", "agent not found: '%.*s'",
+	return refuse_field(error, "runner", "agent not found: '%.*s'",
 			    (int)(runner.len < 60 ? runner.len : 60), runner.data);
 }
 
 /* The client may be on another machine, or see other folders than we do. */
-static int check_folder(struct text cwd, struct why *why)
+static int check_folder(struct text cwd, struct error *error)
 {
 	char path[PATH_MAX];
 	struct stat st;
 	int e = 0;
 
 	if (cwd.len == 0 || cwd.data[0] != '/')
-		return refuse_field(why, "cwd", "cwd must be an absolute path, not '%.*s'",
+		return refuse_field(error, "cwd", "cwd must be an absolute path, not '%.*s'",
 				    TEXT_ARGS(text_cut(cwd, 200)));
 	snprintf(path, sizeof(path), "%.*s", TEXT_ARGS(cwd));
 	if (stat(path, &st) != 0)
@@ -107,37 +107,38 @@ static int check_folder(struct text cwd, struct why *why)
 		e = errno;
 	if (e == 0)
 		return 0;
-	return refuse_field(why, "cwd", "cwd %.150s%s: %s", path, cwd.len > 150 ? "..." : "",
+	return refuse_field(error, "cwd", "cwd %.150s%s: %s", path, cwd.len > 150 ? "..." : "",
 			    strerror(e));
 }
 
 /* It stands in a line of a list, and is typed again: no control character. */
-static int check_label(struct text label, struct why *why)
+static int check_label(struct text label, struct error *error)
 {
-	int r = text_check(label, "label", TASK_LABEL_MAX, why);
+	int r = text_check(label, "label", TASK_LABEL_MAX, error);
 
 	if (r != 0 || !label.data)
 		return r;
 	if (label.len == 0)
-		return refuse_field(why, "label", "label is empty");
+		return refuse_field(error, "label", "label is empty");
 	for (size_t i = 0; i < label.len; i++) {
 		if ((unsigned char)label.data[i] < ' ' || label.data[i] == 0x7f)
-			return refuse_field(why, "label", "label has a control character");
+			return refuse_field(error, "label", "label has a control character");
 	}
 	return 0;
 }
 
-static int check_where(const struct tasks *t, struct text host, struct text label, struct why *why)
+static int check_where(const struct tasks *t, struct text host, struct text label,
+		       struct error *error)
 {
 	if (label.data && (label.len == 0 || label.len > TASK_NAME_MAX))
-		return refuse_field(why, "on", "'on' must have 1 to %d bytes, not %zu",
+		return refuse_field(error, "on", "'on' must have 1 to %d bytes, not %zu",
 				    TASK_NAME_MAX, label.len);
 	if (label.data && !node_shares(t->node))
-		return refuse_field(why, "on",
+		return refuse_field(error, "on",
 				    "'on' cannot be used: no other host shares this store");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
 		return 0;
-	return refuse_field(why, "host", "host not found: '%.*s'",
+	return refuse_field(error, "host", "host not found: '%.*s'",
 			    (int)(host.len < HOST_NAME_MAX_BYTES ? host.len : HOST_NAME_MAX_BYTES),
 			    host.data);
 }
@@ -152,7 +153,7 @@ static void choose_host(const struct tasks *t, struct task *row)
 		row->on_host = node_name(t->node);
 }
 
-static int check_texts(const struct task_new *in, struct why *why)
+static int check_texts(const struct task_new *in, struct error *error)
 {
 	const struct text_limit texts[] = {
 		{in->task.prompt, "prompt", TASK_PROMPT_MAX},
@@ -162,62 +163,63 @@ static int check_texts(const struct task_new *in, struct why *why)
 	};
 
 	if (in->task.prompt.len == 0 && !in->task.command.value)
-		return refuse_field(why, "prompt", "prompt is empty");
-	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), why) ?:
-		check_label(in->task.label, why) ?:
-		(in->task.cwd.data ? check_folder(in->task.cwd, why) : 0);
+		return refuse_field(error, "prompt", "prompt is empty");
+	return texts_check(texts, sizeof(texts) / sizeof(texts[0]), error) ?:
+		check_label(in->task.label, error) ?:
+		(in->task.cwd.data ? check_folder(in->task.cwd, error) : 0);
 }
 
-static int check_new(const struct tasks *t, const struct task_new *in, struct why *why)
+static int check_new(const struct tasks *t, const struct task_new *in, struct error *error)
 {
-	int r = check_texts(in, why);
+	int r = check_texts(in, error);
 
 	if (r == 0 && in->task.command.value)
-		r = task_command_check(in->task.command.value, why);
+		r = task_command_check(in->task.command.value, error);
 	if (r != 0)
 		return r;
 	if (!isfinite(in->task.priority))
-		return refuse_field(why, "priority", "priority must be a finite number");
-	r = check_env(in, why);
+		return refuse_field(error, "priority", "priority must be a finite number");
+	r = check_env(in, error);
 	if (r != 0)
 		return r;
-	r = check_runner(t, in->task.runner, why)
-		    ?: check_where(t, in->task.on_host, in->task.on_label, why);
+	r = check_runner(t, in->task.runner, error)
+		    ?: check_where(t, in->task.on_host, in->task.on_label, error);
 	if (r != 0)
 		return r;
 	if (in->task.after.n > TASK_AFTER_MAX)
-		return refuse_field(why, "after", "'after' has more than %d task ids",
+		return refuse_field(error, "after", "'after' has more than %d task ids",
 				    TASK_AFTER_MAX);
-	r = check_times(in, why);
+	r = check_times(in, error);
 	if (r != 0)
 		return r;
 	if (in->retries < 0 || in->retries > 1000)
-		return refuse_field(why, "retries", "retries must be between 0 and 1000, not %lld",
+		return refuse_field(error, "retries",
+				    "retries must be between 0 and 1000, not %lld",
 				    (long long)in->retries);
 	return 0;
 }
 
-int task_check_room(const struct tasks *t, struct why *why)
+int task_check_room(const struct tasks *t, struct error *error)
 {
 	if (t->records.stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (t->n_queued + t->n_coming >= t->queue)
-		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", t->n_queued + t->n_coming,
+		return refuse(error, REFUSE_LIMIT, "Queue full: %u/%u", t->n_queued + t->n_coming,
 			      t->queue);
 	return 0;
 }
 
-static int check_project(const struct tasks *t, struct text name, struct why *why)
+static int check_project(const struct tasks *t, struct text name, struct error *error)
 {
 	const struct project *p = project_find(t, name);
 	unsigned n;
 
 	if (!p)
-		return refuse_field(why, "project", "project not found on this host: '%.*s'",
+		return refuse_field(error, "project", "project not found on this host: '%.*s'",
 				    (int)(name.len < 100 ? name.len : 100), name.data);
 	n = (unsigned)p->n[TASK_QUEUED] + p->n_coming;
 	if (p->queue > 0 && n >= p->queue)
-		return refuse(why, REFUSE_LIMIT, "Queue full: %u/%u", n, p->queue);
+		return refuse(error, REFUSE_LIMIT, "Queue full: %u/%u", n, p->queue);
 	return 0;
 }
 
@@ -305,7 +307,7 @@ static int fill(struct submit *s, const struct task_new *in)
 		s->row.timeout_ms = default_timeout(t, s->project);
 	if (s->row.retry_ms == 0)
 		s->row.retry_ms = 1000;
-	r = portrait_copy(&task_portrait, &s->request.arena, &s->row)
+	r = schema_copy(&task_schema, &s->request.arena, &s->row)
 		    ?: arena_copy_text(&s->request.arena, in->tool_use_id, &s->tool_use_id);
 	s->id = s->row.id;
 	if (r != 0)
@@ -319,7 +321,7 @@ static int fill(struct submit *s, const struct task_new *in)
 }
 
 static int read_after_states(struct tasks *t, struct arena *a, const struct task *row,
-			     enum task_state **ret_states, struct why *why)
+			     enum task_state **ret_states, struct error *error)
 {
 	enum task_state *states = arena_zalloc(a, (row->after.n + 1) * sizeof(states[0]));
 
@@ -334,10 +336,10 @@ static int read_after_states(struct tasks *t, struct arena *a, const struct task
 		if (r != 0)
 			return r;
 		if (!found)
-			return refuse_field(why, "after", "Task not found: %.*s",
+			return refuse_field(error, "after", "Task not found: %.*s",
 					    (int)(id.len < 60 ? id.len : 60), id.data);
 		if (states[i] == TASK_FAILED || states[i] == TASK_CANCELLED)
-			return refuse_field(why, "after", "%.*s is %s", TEXT_ARGS(id),
+			return refuse_field(error, "after", "%.*s is %s", TEXT_ARGS(id),
 					    task_state_name(states[i]));
 	}
 	*ret_states = states;
@@ -353,7 +355,7 @@ static int submit_run(struct work *w, int lane)
 	(void)lane;
 	s->row.id = s->id;
 	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
-			      &s->request.why)
+			      &s->request.error)
 		    ?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id)
 				?: task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
 				   s->tool_use_id);
@@ -362,7 +364,7 @@ static int submit_run(struct work *w, int lane)
 
 static void submit_done(struct submit *s, int result, const struct task_submitted *submitted)
 {
-	s->fn(s->request.arg, result, submitted, &s->request.why);
+	s->fn(s->request.arg, result, submitted, &s->request.error);
 	request_free(&s->request);
 }
 
@@ -432,24 +434,24 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 }
 
 static int check_submit(const struct tasks *t, struct text project, const struct task_new *in,
-			struct why *why)
+			struct error *error)
 {
-	int r = check_new(t, in, why);
+	int r = check_new(t, in, error);
 
 	if (r != 0)
 		return r;
-	r = task_check_room(t, why) ?: check_project(t, project, why);
+	r = task_check_room(t, error) ?: check_project(t, project, error);
 	return r != 0 ? r
 		      : program_check_possible(t, &in->task, in->task.command.value != NULL,
-					       project_find(t, project), why);
+					       project_find(t, project), error);
 }
 
 int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
-		struct why *why)
+		struct error *error)
 {
 	struct text project = in->task.project.data ? in->task.project : TEXT("");
 	struct submit *s;
-	int r = check_submit(t, project, in, why);
+	int r = check_submit(t, project, in, error);
 
 	if (r != 0)
 		return r;
@@ -483,9 +485,9 @@ struct edit {
 	enum task_state *after_states;
 };
 
-static int refuse_begun(struct text id, enum task_state state, struct why *why)
+static int refuse_begun(struct text id, enum task_state state, struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT, "Task %.*s is %s; only queued tasks can be edited",
+	return refuse(error, REFUSE_CONFLICT, "Task %.*s is %s; only queued tasks can be edited",
 		      TEXT_ARGS(id), task_state_name(state));
 }
 
@@ -517,25 +519,27 @@ static void overlay(struct edit *e)
 		row->after = e->after;
 }
 
-static int refuse_command(const struct edit *e, struct why *why)
+static int refuse_command(const struct edit *e, struct error *error)
 {
 	const char *field = e->wanted.prompt.data ? "prompt" : "runner";
 
-	return refuse_field(why, field, "Task %.*s is a command: it has no %s to edit",
+	return refuse_field(error, field, "Task %.*s is a command: it has no %s to edit",
 			    TEXT_ARGS(e->id), field);
 }
 
 /* "task-0001 would come after itself: task-0001 after task-0002 after task-0001" */
-static int refuse_circle(const struct edit *e, const struct text *ids, unsigned n, struct why *why)
+static int refuse_circle(const struct edit *e, const struct text *ids, unsigned n,
+			 struct error *error)
 {
 	enum { SHOWN = 4 };
 	struct buf way;
 	int r;
 
-	buf_init(&way, sizeof(why->text));
+	buf_init(&way, sizeof(error->text));
 	for (unsigned i = 0; i < n && i < SHOWN; i++)
 		buf_printf(&way, "%.*s after ", TEXT_ARGS(ids[i]));
-	r = refuse_field(why, "after", "dependency cycle: %.*s would depend on itself: %.*s%s%.*s",
+	r = refuse_field(error, "after",
+			 "dependency cycle: %.*s would depend on itself: %.*s%s%.*s",
 			 TEXT_ARGS(e->id), (int)way.len, way.data, n > SHOWN ? "... after " : "",
 			 TEXT_ARGS(e->id));
 	buf_done(&way);
@@ -549,7 +553,7 @@ static int check_circle(struct edit *e, struct connection *db)
 	unsigned n;
 	int r = store_task_circle(db, e->row.project, e->row.id, &e->request.arena, &ids, &n);
 
-	return r != 0 || n == 0 ? r : refuse_circle(e, ids, n, &e->request.why);
+	return r != 0 || n == 0 ? r : refuse_circle(e, ids, n, &e->request.error);
 }
 
 static int find_row(struct edit *e, struct connection *db)
@@ -560,12 +564,12 @@ static int find_row(struct edit *e, struct connection *db)
 	if (r != 0)
 		return r;
 	if (!found)
-		return refuse(&e->request.why, REFUSE_NOT_FOUND, "Task not found: %.*s",
+		return refuse(&e->request.error, REFUSE_NOT_FOUND, "Task not found: %.*s",
 			      TEXT_ARGS(e->id));
 	if (e->row.state != TASK_QUEUED)
-		return refuse_begun(e->id, e->row.state, &e->request.why);
+		return refuse_begun(e->id, e->row.state, &e->request.error);
 	if (e->row.command.bytes.data && (e->wanted.prompt.data || e->wanted.runner.data))
-		return refuse_command(e, &e->request.why);
+		return refuse_command(e, &e->request.error);
 	return 0;
 }
 
@@ -579,7 +583,7 @@ static int change(struct edit *e, struct connection *db)
 	overlay(e);
 	if (after)
 		r = read_after_states(e->request.tasks, &e->request.arena, &e->row,
-				      &e->after_states, &e->request.why);
+				      &e->after_states, &e->request.error);
 	return r ?: store_task_edit(db, &e->row, after, &e->kept);
 }
 
@@ -597,7 +601,7 @@ static int edit_run(struct work *w, int lane)
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
 		r = change(e, db);
 	if (r == -ENOENT)
-		return refuse_begun(e->id, TASK_RUNNING, &e->request.why);
+		return refuse_begun(e->id, TASK_RUNNING, &e->request.error);
 	if (r == 0 && after)
 		r = check_circle(e, db);
 	return r != 0 ? r
@@ -659,7 +663,7 @@ static void edit_finished(struct work *w, int result)
 	if (result == 0 && l && l->task.state == TASK_QUEUED)
 		result = apply(e, l);
 	else if (result == 0)
-		result = refuse_begun(e->id, l ? l->task.state : TASK_CANCELLED, &e->request.why);
+		result = refuse_begun(e->id, l ? l->task.state : TASK_CANCELLED, &e->request.error);
 	if (l && l->task.version < e->kept.version)
 		l->task.version = e->kept.version;
 	if (l && l->task.state == TASK_QUEUED)
@@ -722,7 +726,7 @@ static struct text unless_empty(struct text t)
 
 /* By the rules for a new one. */
 static int check_edit(const struct tasks *t, const struct live *l, const struct task_edit *in,
-		      struct why *why)
+		      struct error *error)
 {
 	const struct task_new like = {
 		.task = {.prompt = in->prompt.data ? in->prompt : TEXT("unchanged"),
@@ -735,20 +739,20 @@ static int check_edit(const struct tasks *t, const struct live *l, const struct 
 			 .after = in->after ? *in->after : (struct texts) {0}}};
 
 	if (t->records.stopping)
-		return refuse(why, REFUSE_STOPPING, "koined is stopping");
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (!in->prompt.data && !in->label.data && !in->runner.data && !in->priority &&
 	    !in->timeout_ms && !in->after && !in->on_host.data && !in->on_label.data)
-		return refuse(why, REFUSE_PARAMS, "the edit contains no changes");
+		return refuse(error, REFUSE_PARAMS, "the edit contains no changes");
 	if (l->task.state != TASK_QUEUED)
-		return refuse_begun(l->task.id, l->task.state, why);
-	return check_new(t, &like, why);
+		return refuse_begun(l->task.id, l->task.state, error);
+	return check_new(t, &like, error);
 }
 
 int task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
-	      task_done_fn fn, void *arg, struct why *why)
+	      task_done_fn fn, void *arg, struct error *error)
 {
 	struct live *l;
-	int r = task_find_open(t, project, id, fn, arg, &l, why);
+	int r = task_find_open(t, project, id, fn, arg, &l, error);
 
-	return l ? check_edit(t, l, in, why) ?: edit_submit(t, l, in, fn, arg) : r;
+	return l ? check_edit(t, l, in, error) ?: edit_submit(t, l, in, fn, arg) : r;
 }

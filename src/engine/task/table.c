@@ -139,7 +139,8 @@ static struct line *line_get(struct project *p, struct group *g)
 
 static void forget_long(struct task *task)
 {
-	portrait_each (m, &task_portrait) {
+	schema_each(m, &task_schema)
+	{
 		if (m->flags & TASK_LONG)
 			*member_bytes(m, task) = (struct text) {0};
 	}
@@ -178,13 +179,14 @@ int live_set_row(struct live *l, const struct task *from)
 	row.id = row.project = (struct text) {0};
 	row.metadata.value = NULL;
 	/* The store leaves out a long prompt. */
-	light = row.prompt.data && portrait_bytes(&task_portrait, &row) <= TASK_LIGHT_MAX;
+	light = row.prompt.data && schema_bytes(&task_schema, &row) <= TASK_LIGHT_MAX;
 	if (!light)
 		forget_long(&row);
-	texts = at = malloc(portrait_bytes(&task_portrait, &row) + task_portrait.n);
+	texts = at = malloc(schema_bytes(&task_schema, &row) + task_schema.n);
 	if (!texts)
 		return -ENOMEM;
-	portrait_each (m, &task_portrait) {
+	schema_each(m, &task_schema)
+	{
 		struct text *t = member_bytes(m, &row);
 
 		if (!t || !t->data)
@@ -370,7 +372,7 @@ static int set_group_parallel(struct tasks *t, struct group *g, unsigned paralle
 	return r;
 }
 
-int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct why *why)
+int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct error *error)
 {
 	struct group *g;
 	int r = 0;
@@ -379,15 +381,15 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 		return 0;
 	if (!group.data && parallel == 0)
 		return refuse_field(
-			why, "parallel",
+			error, "parallel",
 			"parallel must be at least 1, not 0; use task.pause to pause all tasks");
 	if (group.data && (group.len == 0 || group.len > TASK_NAME_MAX))
-		return refuse_field(why, "group", "group must have 1 to %d bytes, not %zu",
+		return refuse_field(error, "group", "group must have 1 to %d bytes, not %zu",
 				    TASK_NAME_MAX, group.len);
 	g = group.data ? group_find(t, group) : NULL;
 	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
 	    count_limits(t) >= GROUP_LIMITS_MAX)
-		return refuse(why, REFUSE_LIMIT, "too many groups with limits (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many groups with limits (limit %d)",
 			      GROUP_LIMITS_MAX);
 	if (!group.data)
 		t->parallel = parallel;

@@ -9,7 +9,7 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "engine/event/event.h"
 #include "io/process/supervisor.h"
 #include "io/process/tree.h"
@@ -49,7 +49,7 @@ void request_free(void *request)
 
 void request_done(struct request *r, int result)
 {
-	r->fn(r->arg, result, &r->why);
+	r->fn(r->arg, result, &r->error);
 	request_free(r);
 }
 
@@ -131,7 +131,7 @@ static void forget(struct tasks *t, const struct task *row)
 static void deletion_done(struct deletion *d, int result)
 {
 	if (d->fn)
-		d->fn(d->request.arg, result, d->n_all, &d->request.why);
+		d->fn(d->request.arg, result, d->n_all, &d->request.error);
 	else
 		d->request.tasks->sweeping = false;
 	if (!d->fn && result != 0 && result != -ECANCELED)
@@ -261,13 +261,14 @@ static int add_group(struct tasks *t, const struct task_group_limit *in)
 	return 0;
 }
 
-static int make_folder(const char *path, struct why *why)
+static int make_folder(const char *path, struct error *error)
 {
 	int r = file_make_folder(path);
 
 	if (r == 0)
 		return 0;
-	return refuse(why, REFUSE_UNAVAILABLE, "cannot use the folder %s: %s", path, strerror(-r));
+	return refuse(error, REFUSE_UNAVAILABLE, "cannot use the folder %s: %s", path,
+		      strerror(-r));
 }
 
 static int set_up(struct tasks *t, const struct tasks_opts *opts)
@@ -360,7 +361,7 @@ static struct tasks *tasks_new(const struct tasks_opts *opts)
 	return t;
 }
 
-int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct why *why)
+int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct error *error)
 {
 	CLEANUP(tasks_freep) struct tasks *t = tasks_new(opts);
 	int r;
@@ -368,13 +369,13 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	if (!t)
 		return -ENOMEM;
 	t->output_folder = strdup(opts->output_folder);
-	r = t->output_folder ? make_folder(t->output_folder, why) : -ENOMEM;
+	r = t->output_folder ? make_folder(t->output_folder, error) : -ENOMEM;
 	if (r != 0)
 		return r;
 	r = set_up(t, opts);
 	if (r != 0)
 		return r;
-	r = tasks_recover(t, why);
+	r = tasks_recover(t, error);
 	if (r != 0)
 		return r;
 	r = sweep_start(t);

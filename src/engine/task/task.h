@@ -24,7 +24,7 @@
 #include "model/task.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/work.h"
 
@@ -115,7 +115,7 @@ struct tasks_opts {
  * marks, and tasks that were running ("daemon restarted", or queued again if they may be
  * retried). The process should have a tree_keeper.
  */
-int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct why *why);
+int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct error *error);
 
 /*
  * The prefix of the marks of all processes that belong to this store (see tree_mark): the next
@@ -165,7 +165,7 @@ struct task_submitted {
 };
 
 typedef void (*task_submitted_fn)(void *arg, int result, const struct task_submitted *task,
-				  const struct why *why);
+				  const struct error *error);
 
 /*
  * These functions, and those below that take a callback, return 0 if fn will be called, once and later, never
@@ -176,23 +176,23 @@ typedef void (*task_submitted_fn)(void *arg, int result, const struct task_submi
  * REFUSE_PARAMS, REFUSE_LIMIT (the queue is full), REFUSE_STOPPING, REFUSE_NOT_FOUND for an
  * unknown project or an unknown task in `after`. */
 int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
-		struct why *why);
+		struct error *error);
 
-typedef void (*task_done_fn)(void *arg, int result, const struct why *why);
+typedef void (*task_done_fn)(void *arg, int result, const struct error *error);
 
 /* REFUSE_NOT_FOUND, REFUSE_CONFLICT for a task that has ended. project {NULL, 0}: any that has
  * it; if two have it: REFUSE_PARAMS. Calls fn for a queued task when it is cancelled for good,
  * for a running one when the request is on disk and its processes have been signalled. */
 int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		struct why *why);
+		struct error *error);
 
 /* Keeps a queued task back until it is enqueued. REFUSE_CONFLICT if it is not queued, or is
  * stashed already. */
 int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-	       struct why *why);
+	       struct error *error);
 /* The end of that. delay_ms: it starts no sooner than then. REFUSE_CONFLICT if it is not stashed. */
 int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		 task_done_fn fn, void *arg, struct why *why);
+		 task_done_fn fn, void *arg, struct error *error);
 
 /* What a task becomes. NULL, and a text of {NULL, 0}: it stays as it is. */
 struct task_edit {
@@ -209,13 +209,13 @@ struct task_edit {
 /* Changes a task that has not begun. Calls fn when it is on disk. REFUSE_CONFLICT for one that is
  * running or has ended; REFUSE_PARAMS as for a new one, and if it would come after itself. */
 int task_edit(struct tasks *t, struct text project, struct text id, const struct task_edit *in,
-	      task_done_fn fn, void *arg, struct why *why);
+	      task_done_fn fn, void *arg, struct error *error);
 
 /* Nothing new starts, of all tasks (group {NULL, 0}) or of one group in all projects; what is
  * running goes on. This outlives a restart. Calls fn when it is on disk; to pause what is paused
  * changes nothing. paused false: the end of that. */
 int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
-	       struct why *why);
+	       struct error *error);
 /* Accepts NULL. */
 bool task_group_is_paused(const struct tasks *t, struct text group);
 /* Calls fn for every group that is paused. Accepts NULL. */
@@ -223,14 +223,14 @@ void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group)
 
 /* How many tasks of a group run side by side here, in all projects (0: no limit of its own), or of all
  * (group {NULL, 0}; at least 1). Takes effect at once, and until the next start. Accepts NULL. */
-int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct why *why);
+int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct error *error);
 /* The same of one project that has no limit of its own. Accepts NULL. */
 void tasks_set_project_parallel(struct tasks *t, unsigned parallel);
 unsigned tasks_parallel(const struct tasks *t, struct text group);
 
 /* A held task may start. REFUSE_CONFLICT if it is not held. */
 int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		 struct why *why);
+		 struct error *error);
 /* The same for one of many, when its turn has come. One that is not held, or whose release
  * cannot be stored, stays as it is. */
 void task_release_soon(struct tasks *t, struct text project, struct text id);
@@ -244,10 +244,10 @@ unsigned tasks_each_held(struct tasks *t, struct text project,
  * skipped because of this task alone, directly or through others, are queued again with it.
  */
 typedef void (*task_retried_fn)(void *arg, int result, const struct text *ids, unsigned n,
-				const struct why *why);
+				const struct error *error);
 /* ids: the tasks that are queued again, each before those that come after it. */
 int task_retry(struct tasks *t, struct text project, struct text id, task_retried_fn fn, void *arg,
-	       struct why *why);
+	       struct error *error);
 
 struct task_cleaning {
 	struct text project; /* {NULL, 0}: all */
@@ -256,7 +256,7 @@ struct task_cleaning {
 };
 
 /* n: how many are gone, even after a fault. */
-typedef void (*task_cleaned_fn)(void *arg, int result, int64_t n, const struct why *why);
+typedef void (*task_cleaned_fn)(void *arg, int result, int64_t n, const struct error *error);
 
 /* Forgets tasks that have ended, with their output. Those that an open task comes after stay. */
 int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg);
@@ -322,14 +322,15 @@ struct buf *task_rendered(struct tasks *t, const struct task *task, const void *
  * Brief: without result, metadata and cwd. A list ends early only if its rows exceed 8 MiB, which
  * those of a brief one cannot. */
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
-	      struct task **ret_tasks, unsigned *ret_n, struct why *why);
+	      struct task **ret_tasks, unsigned *ret_n, struct error *error);
 
 /* REFUSE_NOT_FOUND. */
 int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-	     struct task *ret_task, struct why *why);
+	     struct task *ret_task, struct error *error);
 /* With the last `max` bytes of its output. */
 int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,
-		     struct text id, size_t max, struct printed_task *ret_task, struct why *why);
+		     struct text id, size_t max, struct printed_task *ret_task,
+		     struct error *error);
 
 /* Runs on the loop, after it was read: applies what has happened to it that is not in the store
  * yet. */
@@ -347,7 +348,7 @@ struct task_output {
 /* Starting at offset, at most max bytes; what was rotated away is skipped. offset < 0: the last
  * -offset. */
 int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-		int64_t offset, size_t max, struct task_output *ret_output, struct why *why);
+		int64_t offset, size_t max, struct task_output *ret_output, struct error *error);
 
 /* Runs on the loop: another host runs it, and what it prints is not reported here: read it again. */
 bool task_runs_elsewhere(struct tasks *t, struct text project, struct text id);

@@ -48,15 +48,15 @@ static const struct member other_members[] = {
 	{"signal", MEMBER(INT, signal), 0, NONE_IS_ZERO, LEFT_OUT},
 };
 
-static const struct portrait queued = PORTRAIT(struct task, queued_members);
-static const struct portrait started = PORTRAIT(struct task, started_members);
-static const struct portrait edited = PORTRAIT(struct task, edited_members);
-static const struct portrait other = PORTRAIT(struct task, other_members);
+static const struct schema queued = SCHEMA(struct task, queued_members);
+static const struct schema started = SCHEMA(struct task, started_members);
+static const struct schema edited = SCHEMA(struct task, edited_members);
+static const struct schema other = SCHEMA(struct task, other_members);
 
 /* The last one is for all others. */
 static const struct kind {
 	const char *event;
-	const struct portrait *members;
+	const struct schema *members;
 	size_t text_max;
 } kinds[] = {
 	{"task.queued", &queued, PROMPT_MAX},
@@ -334,9 +334,9 @@ static void on_failed(void *tasks)
 	tasks_check_stopped(tasks);
 }
 
-int task_refuse_changed(struct text id, struct why *why)
+int task_refuse_changed(struct text id, struct error *error)
 {
-	return refuse(why, REFUSE_CONFLICT,
+	return refuse(error, REFUSE_CONFLICT,
 		      "Task %.*s was changed on another host; read it again and retry",
 		      TEXT_ARGS(id));
 }
@@ -344,11 +344,11 @@ int task_refuse_changed(struct text id, struct why *why)
 static void report(struct record_waiter *w, int result)
 {
 	struct task_change *c = list_entry(w, struct task_change, waiter);
-	struct why why = {0};
+	struct error error = {0};
 
 	if (result == REFUSE_CONFLICT)
-		task_refuse_changed(c->row.id, &why);
-	c->fn(c->arg, result, &why);
+		task_refuse_changed(c->row.id, &error);
+	c->fn(c->arg, result, &error);
 }
 
 const struct record_change_ops task_changes = {
@@ -398,7 +398,8 @@ void task_write_drop(struct live *l)
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
 static void copy_changing(struct task_change *c)
 {
-	portrait_each (m, &task_portrait) {
+	schema_each(m, &task_schema)
+	{
 		struct text *t = member_bytes(m, &c->row);
 
 		if (t && (m->flags & MEMBER_CHANGES))

@@ -84,7 +84,7 @@ struct child {
 	int next_signal;
 	unsigned terminate_ms;
 	const struct cgroup *(*cgroup)(void *arg);
-	void (*on_started)(void *arg, int result, const struct why *why);
+	void (*on_started)(void *arg, int result, const struct error *error);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	void (*on_exit)(void *arg, int status, int signal);
 	void *arg;
@@ -377,29 +377,29 @@ static bool is_there(const struct spawn_opts *opts)
 	return false;
 }
 
-static int explain_directory(const char *cwd, int r, struct why *why)
+static int explain_directory(const char *cwd, int r, struct error *error)
 {
 	if (r == -EACCES)
-		return refuse(why, REFUSE_FORBIDDEN, "no permission to enter %s", cwd);
-	return refuse(why, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
+		return refuse(error, REFUSE_FORBIDDEN, "no permission to enter %s", cwd);
+	return refuse(error, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
 }
 
-static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, struct why *why)
+static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, struct error *error)
 {
 	const char *program = opts->argv[0];
 
 	if (r == -ECANCELED)
-		return refuse(why, REFUSE_UNAVAILABLE, "could not start %s: cancelled", program);
+		return refuse(error, REFUSE_UNAVAILABLE, "could not start %s: cancelled", program);
 	if (step == SPAWN_DIRECTORY)
-		return explain_directory(opts->cwd, r, why);
+		return explain_directory(opts->cwd, r, error);
 	if (step == SPAWN_CONFINE)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot restrict writes of %s: %s", program,
+		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict writes of %s: %s", program,
 			      uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
-		return refuse(why, REFUSE_NOT_FOUND, "no such program: %s", program);
+		return refuse(error, REFUSE_NOT_FOUND, "no such program: %s", program);
 	if (step == SPAWN_PROGRAM && (r == -EACCES || r == -EPERM))
-		return refuse(why, REFUSE_FORBIDDEN, "no permission to run %s", program);
-	refuse(why, REFUSE_INTERNAL, "cannot run %s: %s", program, uv_strerror(r));
+		return refuse(error, REFUSE_FORBIDDEN, "no permission to run %s", program);
+	refuse(error, REFUSE_INTERNAL, "cannot run %s: %s", program, uv_strerror(r));
 	return r;
 }
 
@@ -559,10 +559,10 @@ static void catch_up(struct child *c)
 static void on_start(struct aside *a)
 {
 	struct child *c = list_entry(a, struct child, start);
-	struct why why = {0};
+	struct error error = {0};
 	int r = c->start_result;
 
-	r = r != 0 ? explain(c->how, r, c->step, &why) : attend(c);
+	r = r != 0 ? explain(c->how, r, c->step, &error) : attend(c);
 	spawn_opts_free(c->how);
 	c->how = NULL;
 	if (c->freed) {
@@ -571,7 +571,7 @@ static void on_start(struct aside *a)
 		if (c->waits && r != 0)
 			close_handle(&c->end);
 	} else {
-		c->on_started(c->arg, r, &why);
+		c->on_started(c->arg, r, &error);
 		/* Which may have freed it. */
 		if (r == 0 && !c->freed)
 			catch_up(c);
@@ -602,7 +602,7 @@ static bool is_starting(const struct child *c)
 }
 
 static int run(struct child *c, const struct child_opts *opts, const struct streams *s,
-	       struct why *why)
+	       struct error *error)
 {
 	struct spawn_opts how = spawn_opts(opts, s);
 	int r;
@@ -610,10 +610,10 @@ static int run(struct child *c, const struct child_opts *opts, const struct stre
 	if (opts->on_started)
 		return start_aside(c, &how);
 	r = spawn_unless_cancelled(c, &how);
-	return r != 0 ? explain(&how, r, c->step, why) : attend(c);
+	return r != 0 ? explain(&how, r, c->step, error) : attend(c);
 }
 
-static int start(struct child *c, const struct child_opts *opts, struct why *why)
+static int start(struct child *c, const struct child_opts *opts, struct error *error)
 {
 	CLEANUP(streams_done)
 	struct streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
@@ -622,14 +622,14 @@ static int start(struct child *c, const struct child_opts *opts, struct why *why
 	if (opts->streams) {
 		c->outputs[0].ended = true;
 		c->outputs[1].ended = true;
-		return run(c, opts, &s, why);
+		return run(c, opts, &s, error);
 	}
 	r = open_streams(opts, &s)
 		?: adopt_output(&c->outputs[0], &s.out[0])
 		?: adopt_output(&c->outputs[1], &s.err[0]);
 	if (r != 0)
 		return r;
-	return run(c, opts, &s, why);
+	return run(c, opts, &s, error);
 }
 
 /* Of the process, not of a loop: whoever starts a program comes by here. */
@@ -640,28 +640,28 @@ void child_forbid(bool forbid)
 	atomic_store(&forbidden, forbid);
 }
 
-int child_check_allowed(struct why *why)
+int child_check_allowed(struct error *error)
 {
 	if (!atomic_load(&forbidden))
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN,
+	return refuse(error, REFUSE_FORBIDDEN,
 		      "starting programs is disabled (to enable it, set [daemon] programs = yes)");
 }
 
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
-		struct why *why)
+		struct error *error)
 {
 	struct child *c;
-	int r = child_check_allowed(why);
+	int r = child_check_allowed(error);
 
 	if (r != 0)
 		return r;
 	if (!opts->argv || !opts->argv[0] || !*opts->argv[0])
-		return refuse(why, REFUSE_NOT_FOUND, "the command does not contain a program");
+		return refuse(error, REFUSE_NOT_FOUND, "the command does not contain a program");
 	r = child_new(l, opts, &c);
 	if (r != 0)
 		return r;
-	r = start(c, opts, why);
+	r = start(c, opts, error);
 	if (r != 0) {
 		child_free(c);
 		return r;

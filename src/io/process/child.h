@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "base/arena.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 struct cgroup;
@@ -44,7 +44,7 @@ struct child_opts {
  * and this comes first of all callbacks. Not 0: as child_start would have returned it, and no
  * other call follows; the child must still be freed. NULL: child_start waits until it runs.
  */
-	void (*on_started)(void *arg, int result, const struct why *why);
+	void (*on_started)(void *arg, int result, const struct error *error);
 	/* Bytes of its stdout, or of its stderr. */
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
@@ -61,7 +61,7 @@ struct child_opts {
 
 /* From now on child_start refuses with REFUSE_FORBIDDEN, or no longer does. */
 void child_forbid(bool forbid);
-int child_check_allowed(struct why *why);
+int child_check_allowed(struct error *error);
 
 /* Whatever was asked to start before, and does not run yet, will not; what was being started just
  * then is killed at once. Any thread. */
@@ -73,7 +73,7 @@ void child_begin_until(uint64_t boot_ms);
 
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or directory. */
 int child_start(struct loop *l, const struct child_opts *opts, struct child **ret_child,
-		struct why *why);
+		struct error *error);
 
 /* How many there are whose end was not seen yet, in all loops. Any thread. */
 unsigned children_running(void);

@@ -49,18 +49,18 @@ static int abi(void)
 	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-int confine_check(struct why *why)
+int confine_check(struct error *error)
 {
 	int version = abi();
 
 	if (version >= CONFINE_ABI)
 		return 0;
 	if (version < 0)
-		return refuse(why, REFUSE_UNAVAILABLE,
+		return refuse(error, REFUSE_UNAVAILABLE,
 			      "Landlock ABI %d or newer is required, but this kernel does not "
 			      "support Landlock",
 			      CONFINE_ABI);
-	return refuse(why, REFUSE_UNAVAILABLE,
+	return refuse(error, REFUSE_UNAVAILABLE,
 		      "Landlock ABI %d or newer is required, but this kernel has ABI %d",
 		      CONFINE_ABI, version);
 }
@@ -97,14 +97,14 @@ static bool is_at(int fd, const char *path)
 	return strcmp(name, path) == 0;
 }
 
-static int allow(int ruleset, const char *path, struct why *why)
+static int allow(int ruleset, const char *path, struct error *error)
 {
 	CLEANUP(closep) int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0)
-		return refuse(why, REFUSE_CONFLICT, "%s: %s", path, strerror(errno));
+		return refuse(error, REFUSE_CONFLICT, "%s: %s", path, strerror(errno));
 	if (!is_at(fd, path))
-		return refuse(why, REFUSE_CONFLICT, "%s has been replaced", path);
+		return refuse(error, REFUSE_CONFLICT, "%s has been replaced", path);
 	return add_rule(ruleset, fd);
 }
 
@@ -126,14 +126,14 @@ static int create(int *ret_fd)
 	return *ret_fd < 0 ? -errno : 0;
 }
 
-int confine_open(const char *const *paths, int *ret_fd, struct why *why)
+int confine_open(const char *const *paths, int *ret_fd, struct error *error)
 {
 	static const char *const always[] = {"/dev/null", "/dev/zero", "/dev/full", "/dev/tty"};
 	CLEANUP(closep) int fd = -1;
-	int r = confine_check(why) ?: create(&fd);
+	int r = confine_check(error) ?: create(&fd);
 
 	for (; r == 0 && *paths; paths++)
-		r = allow(fd, *paths, why);
+		r = allow(fd, *paths, error);
 	for (unsigned i = 0; r == 0 && i < sizeof(always) / sizeof(always[0]); i++)
 		r = allow_device(fd, always[i]);
 	if (r != 0)

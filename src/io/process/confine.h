@@ -16,20 +16,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 
 enum { CONFINE_ABI = 3 }; /* the first with truncation */
 
 /* REFUSE_UNAVAILABLE where the kernel cannot, with what is missing. */
-int confine_check(struct why *why);
+int confine_check(struct error *error);
 
 /*
  * A ruleset under which only these paths (NULL-ended, absolute, without links) may be written.
  * A descriptor above 2, to be closed after the child was started. REFUSE_CONFLICT where a path
  * is gone or now leads somewhere else.
  */
-int confine_open(const char *const *paths, int *ret_fd, struct why *why);
+int confine_open(const char *const *paths, int *ret_fd, struct error *error);
 
 /* Whether any ruleset was ever made: if not, no child is under one. */
 bool confine_used(void);

@@ -111,7 +111,7 @@ bool guard_allows(struct guard *g)
 
 /* ---- reports ---- */
 
-static void replace(struct guard *g, const char *why);
+static void replace(struct guard *g, const char *reason);
 
 static void take_report(struct guard *g, const struct guard_report *r)
 {
@@ -305,7 +305,7 @@ static bool is_too_often(struct guard *g)
 	return ++g->n_replaced > REPLACED_MAX;
 }
 
-static void replace(struct guard *g, const char *why)
+static void replace(struct guard *g, const char *reason)
 {
 	int r;
 
@@ -313,10 +313,11 @@ static void replace(struct guard *g, const char *why)
 	r = is_too_often(g) ? -EAGAIN : start_watchman(g);
 	if (r == 0) {
 		log_warn("guard replaced", "owner=%s pid=%d reason=\"%s\"", g->owner, guard_pid(g),
-			 why);
+			 reason);
 		return;
 	}
-	log_err("guard lost", "owner=%s error=\"%s\" reason=\"%s\"", g->owner, uv_strerror(r), why);
+	log_err("guard lost", "owner=%s error=\"%s\" reason=\"%s\"", g->owner, uv_strerror(r),
+		reason);
 	if (g->opts.on_lost)
 		g->opts.on_lost(g->opts.arg);
 }

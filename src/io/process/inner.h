@@ -180,7 +180,7 @@ void helper_pause(struct helper *h, bool pause);
  * the same moment, /proc is read a few times.
  */
 
-struct hunt {
+struct reap {
 	struct aside aside; /* its `finished` is the caller's */
 	const char *mark;
 	struct cgroup *cgroup; /* NULL: none; for SIGKILL everything in it is killed, too */
@@ -191,8 +191,8 @@ struct hunt {
 	unsigned n;
 };
 
-/* Takes the aside of a hunt, which is its own until `finished` has come. */
-extern struct helper hunter;
+/* Takes the aside of a reap, which is its own until `finished` has come. */
+extern struct helper reaper;
 
 /*
  * A child that begins in a cgroup. One that enters by itself writes to cgroup.procs, for which the

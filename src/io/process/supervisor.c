@@ -41,16 +41,16 @@ struct supervised {
 	bool early_end;       /* it was told to end before it had started: */
 	bool early_interrupt; /* which way, and what it was given */
 	unsigned early_ms;
-	struct hunt hunt;
-	bool hunting;
-	int next_hunt; /* the signal, once this one is over; 0: none */
+	struct reap reap;
+	bool reaping;
+	int next_reap; /* the signal, once this one is over; 0: none */
 	unsigned n_sweeps;
 	bool exited; /* the child has ended; only sweeps are left */
 	bool told;
 	bool freed;
 	int status;
 	int signal;
-	void (*on_started)(void *arg, int result, const struct why *why);
+	void (*on_started)(void *arg, int result, const struct error *error);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	bool (*sweeps)(void *arg, int status, int signal);
 	void (*on_exit)(void *arg, int status, int signal);
@@ -61,26 +61,26 @@ struct supervised {
 
 /* ---- signals ---- */
 
-/* One hunt at a time; what is asked for meanwhile follows. */
-static void hunt(struct supervised *s, int number)
+/* One reap at a time; what is asked for meanwhile follows. */
+static void reap(struct supervised *s, int number)
 {
-	if (s->hunting) {
-		s->next_hunt = number;
+	if (s->reaping) {
+		s->next_reap = number;
 		return;
 	}
-	s->hunting = true;
-	s->hunt.mark = s->mark;
-	s->hunt.cgroup = s->cgroup;
-	s->hunt.signal = number;
-	s->hunt.told_group = number == SIGKILL ? 0 : child_pid(s->child);
-	helper_give(&hunter, s->loop, &s->hunt.aside);
+	s->reaping = true;
+	s->reap.mark = s->mark;
+	s->reap.cgroup = s->cgroup;
+	s->reap.signal = number;
+	s->reap.told_group = number == SIGKILL ? 0 : child_pid(s->child);
+	helper_give(&reaper, s->loop, &s->reap.aside);
 }
 
 /* The group first, and at once: that works even where there is no memory to search. */
 static void signal_all(struct supervised *s, int number)
 {
 	child_signal(s->child, number);
-	hunt(s, number);
+	reap(s, number);
 }
 
 static void step_kill(struct supervised *s)
@@ -89,7 +89,7 @@ static void step_kill(struct supervised *s)
 	timer_stop(s->timer);
 	/* Its group is killed after that: a child that carries no mark is found as long as its
 	 * parent lives. */
-	hunt(s, SIGKILL);
+	reap(s, SIGKILL);
 }
 
 static void step_terminate(struct supervised *s, unsigned kill_after_ms)
@@ -154,7 +154,7 @@ static void tell_exit(struct supervised *s)
 /* Repeated until nobody carries the mark. */
 static void on_swept(struct supervised *s)
 {
-	if (s->hunt.n > 0 && ++s->n_sweeps < SWEEPS_MAX) {
+	if (s->reap.n > 0 && ++s->n_sweeps < SWEEPS_MAX) {
 		timer_start(s->timer, s->n_sweeps < SWEEPS_SOON ? SWEEP_SOON_MS : SWEEP_MS);
 		return;
 	}
@@ -170,33 +170,33 @@ static void drop(struct supervised *s)
 		free(s);
 		return;
 	}
-	s->hunt.cgroup = s->cgroup;
-	s->hunt.removes = true;
-	helper_give(&hunter, s->loop, &s->hunt.aside);
+	s->reap.cgroup = s->cgroup;
+	s->reap.removes = true;
+	helper_give(&reaper, s->loop, &s->reap.aside);
 }
 
 /* Nobody is told any more. */
 static void give_up(struct supervised *s, bool kills)
 {
 	if (kills)
-		hunt(s, SIGKILL);
+		reap(s, SIGKILL);
 	else
 		drop(s);
 }
 
 static void on_hunted(struct aside *a)
 {
-	struct supervised *s = list_entry(a, struct supervised, hunt.aside);
-	int next = s->next_hunt;
+	struct supervised *s = list_entry(a, struct supervised, reap.aside);
+	int next = s->next_reap;
 
-	if (s->hunt.removes) {
+	if (s->reap.removes) {
 		free(s);
 		return;
 	}
-	s->hunting = false;
-	s->next_hunt = 0;
+	s->reaping = false;
+	s->next_reap = 0;
 	if (next != 0)
-		hunt(s, next);
+		reap(s, next);
 	else if (s->freed)
 		drop(s);
 	else if (s->exited)
@@ -210,7 +210,7 @@ static void on_time(void *arg)
 	struct supervised *s = arg;
 
 	if (s->exited)
-		hunt(s, SIGKILL);
+		reap(s, SIGKILL);
 	else if (s->step == STEP_INTERRUPTED && s->terminate_ms > 0)
 		step_terminate(s, s->terminate_ms);
 	else
@@ -230,7 +230,7 @@ static void on_child_exit(void *arg, int status, int signal)
 	timer_stop(s->timer);
 	sweeps = s->sweeps && s->sweeps(s->arg, status, signal);
 	if (sweeps || s->step != STEP_NONE)
-		hunt(s, SIGKILL);
+		reap(s, SIGKILL);
 	else
 		tell_exit(s);
 }
@@ -245,7 +245,7 @@ static void on_child_output(void *arg, bool is_stderr, const char *data, size_t 
 
 /* ---- the start ---- */
 
-static void on_child_started(void *arg, int result, const struct why *why)
+static void on_child_started(void *arg, int result, const struct error *error)
 {
 	struct supervised *s = arg;
 
@@ -259,7 +259,7 @@ static void on_child_started(void *arg, int result, const struct why *why)
 	if (result == 0 && s->early_end)
 		supervised_end(s, s->early_ms);
 	s->told = result != 0;
-	s->on_started(s->arg, result, why);
+	s->on_started(s->arg, result, error);
 }
 
 /* Where there can be one, it holds what would hide from the mark. Perhaps on another thread, while
@@ -272,7 +272,7 @@ static const struct cgroup *make_cgroup(void *arg)
 }
 
 static int start_child(struct supervised *s, const struct supervised_opts *opts,
-		       const char *const *env, struct why *why)
+		       const char *const *env, struct error *error)
 {
 	const struct child_opts child = {
 		.argv = opts->argv,
@@ -293,10 +293,10 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 	};
 
 	s->starting = opts->on_started != NULL;
-	return child_start(s->loop, &child, &s->child, why);
+	return child_start(s->loop, &child, &s->child, error);
 }
 
-static int start(struct supervised *s, const struct supervised_opts *opts, struct why *why)
+static int start(struct supervised *s, const struct supervised_opts *opts, struct error *error)
 {
 	char mark[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
 	size_t n = count_strings(opts->env);
@@ -310,7 +310,7 @@ static int start(struct supervised *s, const struct supervised_opts *opts, struc
 	/* The last, since of several with one name a program gets the last one. */
 	snprintf(mark, sizeof(mark), TREE_VARIABLE "=%s", s->mark);
 	env[n] = mark;
-	r = start_child(s, opts, env, why);
+	r = start_child(s, opts, env, error);
 	free(env);
 	return r;
 }
@@ -328,7 +328,7 @@ static struct supervised *supervised_new(struct loop *l, const struct supervised
 	s->sweeps = opts->sweeps;
 	s->on_exit = opts->on_exit;
 	s->arg = opts->arg;
-	s->hunt.aside.finished = on_hunted;
+	s->reap.aside.finished = on_hunted;
 	strcpy(s->mark, opts->mark);
 	strcpy(s->what, what);
 	if (timer_new(l, on_time, s, &s->timer) != 0) {
@@ -339,7 +339,7 @@ static struct supervised *supervised_new(struct loop *l, const struct supervised
 }
 
 int supervised_start(struct loop *l, const struct supervised_opts *opts,
-		     struct supervised **ret_supervised, struct why *why)
+		     struct supervised **ret_supervised, struct error *error)
 {
 	struct supervised *s;
 	int r;
@@ -347,13 +347,13 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 	/* Without a mark nobody would find what it leaves behind. */
 	if (!opts->mark || !*opts->mark || strlen(opts->mark) >= TREE_MARK_MAX)
 		return -EINVAL;
-	r = helper_start(&hunter, l);
+	r = helper_start(&reaper, l);
 	if (r != 0)
 		return r;
 	s = supervised_new(l, opts);
 	if (!s)
 		return -ENOMEM;
-	r = start(s, opts, why);
+	r = start(s, opts, error);
 	if (r != 0) {
 		supervised_free(s);
 		return r;

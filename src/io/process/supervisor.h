@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "io/loop.h"
 #include "io/process/tree.h"
 
@@ -30,7 +30,7 @@ struct supervised_opts {
 
 	/* With this, it is started beside the loop: see io/process/child.h. NULL: supervised_start
 	 * waits until it runs. */
-	void (*on_started)(void *arg, int result, const struct why *why);
+	void (*on_started)(void *arg, int result, const struct error *error);
 	void (*on_output)(void *arg, bool is_stderr, const char *data, size_t len);
 	/*
  * It has ended. True: everything it has left behind is ended, too, which is then waited for;
@@ -45,7 +45,7 @@ struct supervised_opts {
 
 /* Refuses with REFUSE_NOT_FOUND when there is no such program or folder. */
 int supervised_start(struct loop *l, const struct supervised_opts *opts,
-		     struct supervised **ret_supervised, struct why *why);
+		     struct supervised **ret_supervised, struct error *error);
 
 /* Both 0 before it has started. */
 pid_t supervised_pid(const struct supervised *s);

@@ -33,17 +33,17 @@ static void word_file_closep(struct word_file **f)
 	word_file_close(*f);
 }
 
-static int refuse_reading(const char *path, int error, struct why *why)
+static int refuse_reading(const char *path, int fault, struct error *error)
 {
-	return refuse(why, error == ENOENT ? REFUSE_NOT_FOUND : REFUSE_UNAVAILABLE,
-		      "cannot read the word table %s: %s", path, strerror(error));
+	return refuse(error, fault == ENOENT ? REFUSE_NOT_FOUND : REFUSE_UNAVAILABLE,
+		      "cannot read the word table %s: %s", path, strerror(fault));
 }
 
-int word_file_open(const char *path, struct word_file **ret_file, struct why *why)
+int word_file_open(const char *path, struct word_file **ret_file, struct error *error)
 {
 	CLEANUP(word_file_closep) struct word_file *f = calloc(1, sizeof(*f) + strlen(path) + 1);
 	CLEANUP(closep) int fd = -1;
-	struct why inner = {0};
+	struct error inner = {0};
 	int r;
 
 	if (!f)
@@ -53,13 +53,13 @@ int word_file_open(const char *path, struct word_file **ret_file, struct why *wh
 	/* Without blocking, since it may be a FIFO. */
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		return refuse_reading(path, errno, why);
+		return refuse_reading(path, errno, error);
 	r = file_read_all(fd, &f->bytes);
 	if (r != 0)
-		return r == -ENOMEM ? r : refuse_reading(path, -r, why);
+		return r == -ENOMEM ? r : refuse_reading(path, -r, error);
 	r = word_table_read((struct text) {f->bytes.data, f->bytes.len}, &f->table, &inner);
 	if (r > 0)
-		return refuse(why, r, "%s: %s", path, inner.text);
+		return refuse(error, r, "%s: %s", path, inner.text);
 	if (r == 0)
 		*ret_file = TAKE(f);
 	return r;

@@ -300,4 +300,4 @@ void lift_by_order(struct search *s);
 
 /* Why a memory was found: what its score consists of, worked out again for those that are shown. */
 
-void why_fill(const struct search *s, const struct candidate *c, struct search_why *ret_why);
+void why_fill(const struct search *s, const struct candidate *c, struct search_why *ret_error);

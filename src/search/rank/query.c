@@ -137,8 +137,8 @@ static size_t write_hits(struct search *s, struct search_hit *hits, size_t limit
 		put_newer_first(s, s->candidates, n);
 	for (size_t i = 0; i < n; i++) {
 		hits[i] = hit_of(s, &s->candidates[i]);
-		if (s->plan.query->ret_why)
-			why_fill(s, &s->candidates[i], &s->plan.query->ret_why[i]);
+		if (s->plan.query->ret_error)
+			why_fill(s, &s->candidates[i], &s->plan.query->ret_error[i]);
 	}
 	return n;
 }
@@ -158,8 +158,8 @@ static void write_same(struct search *s, struct search_same *ret, size_t n_hits)
 		const struct candidate *c = find_candidate(s, s->same.places[ret->n]);
 
 		ret->hits[ret->n] = hit_of(s, c);
-		if (s->plan.query->ret_why)
-			why_fill(s, c, &s->plan.query->ret_why[n_hits + ret->n]);
+		if (s->plan.query->ret_error)
+			why_fill(s, c, &s->plan.query->ret_error[n_hits + ret->n]);
 	}
 }
 

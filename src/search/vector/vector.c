@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 /*
  * Rows are contiguous, each aligned to 32 bytes; a removed row is overwritten with the last

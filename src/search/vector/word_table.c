@@ -75,9 +75,9 @@ uint64_t word_table_checksum(const char *data, size_t len)
 	return sum;
 }
 
-static int refuse_table(struct why *why, const char *what)
+static int refuse_table(struct error *error, const char *what)
 {
-	return refuse(why, REFUSE_PARSE, "not a word table: %s", what);
+	return refuse(error, REFUSE_PARSE, "not a word table: %s", what);
 }
 
 static size_t padded(size_t n)
@@ -85,12 +85,12 @@ static size_t padded(size_t n)
 	return (n + 7) / 8 * 8;
 }
 
-static int read_head(struct word_table *t, struct text file, size_t *ret_names, struct why *why)
+static int read_head(struct word_table *t, struct text file, size_t *ret_names, struct error *error)
 {
 	if (file.len < HEAD || memcmp(file.data, "koinewrd", 8) != 0)
-		return refuse_table(why, "invalid header");
+		return refuse_table(error, "invalid header");
 	if (number_at(file.data + 8) != VERSION)
-		return refuse(why, REFUSE_PARSE,
+		return refuse(error, REFUSE_PARSE,
 			      "word table version %u is not supported (expected %d)",
 			      number_at(file.data + 8), VERSION);
 	t->dim = number_at(file.data + 12);
@@ -98,11 +98,11 @@ static int read_head(struct word_table *t, struct text file, size_t *ret_names, 
 	*ret_names = number_at(file.data + 20);
 	if (t->dim == 0 || t->dim > WORD_TABLE_DIM_MAX || t->n == 0 ||
 	    t->n > WORD_TABLE_WORDS_MAX || *ret_names > t->n * NAME_MAX_BYTES)
-		return refuse_table(why, "invalid sizes in the header");
+		return refuse_table(error, "invalid sizes in the header");
 	if (file.len != padded(HEAD + t->n * (8 + t->dim) + *ret_names))
-		return refuse_table(why, "the file's length does not match its header");
+		return refuse_table(error, "the file's length does not match its header");
 	if (long_at(file.data + 24) != word_table_checksum(file.data + HEAD, file.len - HEAD))
-		return refuse_table(why, "checksum mismatch");
+		return refuse_table(error, "checksum mismatch");
 	return 0;
 }
 
@@ -130,7 +130,7 @@ static bool is_name(struct text name)
 	return true;
 }
 
-static int check_names(const struct word_table *t, size_t bytes, struct why *why)
+static int check_names(const struct word_table *t, size_t bytes, struct error *error)
 {
 	uint32_t before = 0;
 
@@ -138,23 +138,23 @@ static int check_names(const struct word_table *t, size_t bytes, struct why *why
 		uint32_t end = number_at(t->ends + 4 * i);
 
 		if (end <= before || end - before > NAME_MAX_BYTES || end > bytes)
-			return refuse_table(why, "the words overlap");
+			return refuse_table(error, "the words overlap");
 		before = end;
 	}
 	if (before != bytes)
-		return refuse_table(why, "a word is missing");
+		return refuse_table(error, "a word is missing");
 	for (size_t i = 0; i < t->n; i++) {
 		if (!is_name(name_of(t, i)))
 			return refuse_table(
-				why, "a word contains characters other than lowercase letters");
+				error, "a word contains characters other than lowercase letters");
 		if (i > 0 && compare(name_of(t, i - 1), name_of(t, i)) >= 0)
-			return refuse_table(why, "the words are not sorted");
+			return refuse_table(error, "the words are not sorted");
 	}
 	return 0;
 }
 
 /* A vector has at most the length one, so no number of it is larger than one. */
-static int check_vectors(const struct word_table *t, struct why *why)
+static int check_vectors(const struct word_table *t, struct error *error)
 {
 	size_t n_bad = 0;
 
@@ -162,14 +162,14 @@ static int check_vectors(const struct word_table *t, struct why *why)
 		float scale = float_at(t->scales + 4 * i);
 
 		if (!(scale > 0 && scale <= 1.0f / 127))
-			return refuse_table(why, "the scale of a vector is out of range");
+			return refuse_table(error, "the scale of a vector is out of range");
 	}
 	for (size_t i = 0; i < t->n * t->dim; i++)
 		n_bad += t->rows[i] == INT8_MIN;
-	return n_bad > 0 ? refuse_table(why, "a value of a vector is out of range") : 0;
+	return n_bad > 0 ? refuse_table(error, "a value of a vector is out of range") : 0;
 }
 
-int word_table_read(struct text file, struct word_table **ret_table, struct why *why)
+int word_table_read(struct text file, struct word_table **ret_table, struct error *error)
 {
 	CLEANUP(freep) struct word_table *t = calloc(1, sizeof(*t));
 	size_t n_names = 0;
@@ -177,16 +177,16 @@ int word_table_read(struct text file, struct word_table **ret_table, struct why 
 
 	if (!t)
 		return -ENOMEM;
-	r = read_head(t, file, &n_names, why);
+	r = read_head(t, file, &n_names, error);
 	if (r != 0)
 		return r;
 	t->scales = file.data + HEAD;
 	t->ends = t->scales + 4 * t->n;
 	t->rows = (const int8_t *)t->ends + 4 * t->n;
 	t->names = (const char *)t->rows + t->n * t->dim;
-	r = check_names(t, n_names, why);
+	r = check_names(t, n_names, error);
 	if (r == 0)
-		r = check_vectors(t, why);
+		r = check_vectors(t, error);
 	if (r != 0)
 		return r;
 	t->near = calloc(t->n, sizeof(t->near[0]));

@@ -24,7 +24,7 @@
  */
 #pragma once
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/words.h"
 
 enum {
@@ -38,9 +38,9 @@ struct word_table;
 
 /*
  * Reads the bytes of a file, which must stay as long as the table. REFUSE_PARSE when they are not
- * what is described above, and why says how; -ENOMEM.
+ * what is described above, and error says how; -ENOMEM.
  */
-int word_table_read(struct text file, struct word_table **ret_table, struct why *why);
+int word_table_read(struct text file, struct word_table **ret_table, struct error *error);
 void word_table_free(struct word_table *t); /* accepts NULL */
 
 /* How many words it has. */
@@ -73,9 +73,9 @@ struct word_table;
 
 /*
  * Reads it. REFUSE_NOT_FOUND when there is none; REFUSE_PARSE when it is something else,
- * REFUSE_UNAVAILABLE when it cannot be read: why names the file. On success the caller owns it.
+ * REFUSE_UNAVAILABLE when it cannot be read: error names the file. On success the caller owns it.
  */
-int word_file_open(const char *path, struct word_file **ret_file, struct why *why);
+int word_file_open(const char *path, struct word_file **ret_file, struct error *error);
 void word_file_close(struct word_file *f); /* accepts NULL */
 
 /* All accept NULL: there is none. */

@@ -24,13 +24,14 @@ const char *db_file_tail(const char *path)
 	return n > TAIL_MAX ? path + n - TAIL_MAX : path;
 }
 
-int db_file_cannot(struct why *why, const char *verb, const char *path, int err)
+int db_file_cannot(struct error *error, const char *verb, const char *path, int err)
 {
 	const char *tail = db_file_tail(path);
 
 	if (err == EACCES || err == EPERM || err == EROFS)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, tail, strerror(err));
-	refuse(why, REFUSE_INTERNAL, "cannot %s %s: %s", verb, tail, strerror(err));
+		return refuse(error, REFUSE_FORBIDDEN, "cannot %s %s: %s", verb, tail,
+			      strerror(err));
+	refuse(error, REFUSE_INTERNAL, "cannot %s %s: %s", verb, tail, strerror(err));
 	return -err;
 }
 
@@ -72,21 +73,21 @@ int db_file_sync_folder(const char *path)
 }
 
 /* Check this before any folder is made for it. */
-static int check_name(const char *path, struct why *why)
+static int check_name(const char *path, struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
 
 	if (strlen(path) > DB_PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
-			      db_file_tail(path));
+		return refuse(error, REFUSE_TOO_LARGE, "store path is over %d bytes: %s",
+			      DB_PATH_MAX, db_file_tail(path));
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
-		return refuse(why, REFUSE_PARAMS, "invalid store path '%s': expected a file name",
+		return refuse(error, REFUSE_PARAMS, "invalid store path '%s': expected a file name",
 			      db_file_tail(path));
 	return 0;
 }
 
-static int make_folder(const char *path, struct why *why)
+static int make_folder(const char *path, struct error *error)
 {
 	struct stat st;
 	int r;
@@ -94,12 +95,12 @@ static int make_folder(const char *path, struct why *why)
 	if (stat(path, &st) == 0)
 		return 0;
 	if (mkdir(path, 0700) != 0)
-		return errno == EEXIST ? 0 : db_file_cannot(why, "create directory", path, errno);
+		return errno == EEXIST ? 0 : db_file_cannot(error, "create directory", path, errno);
 	r = db_file_sync_folder(path);
-	return r != 0 ? db_file_cannot(why, "sync the directory of", path, -r) : 0;
+	return r != 0 ? db_file_cannot(error, "sync the directory of", path, -r) : 0;
 }
 
-static int make_parents(const char *path, struct why *why)
+static int make_parents(const char *path, struct error *error)
 {
 	char folder[DB_PATH_MAX + 1];
 	int r;
@@ -107,7 +108,7 @@ static int make_parents(const char *path, struct why *why)
 	snprintf(folder, sizeof(folder), "%s", path);
 	for (char *slash = strchr(folder + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
-		r = make_folder(folder, why);
+		r = make_folder(folder, error);
 		if (r != 0)
 			return r;
 		*slash = '/';
@@ -116,7 +117,7 @@ static int make_parents(const char *path, struct why *why)
 }
 
 /* A file must have one name here, however its folder was reached: the lock depends on it. */
-static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
+static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct error *error)
 {
 	const char *slash = strrchr(path, '/');
 	const char *name = slash ? slash + 1 : path;
@@ -129,11 +130,11 @@ static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct why *why)
 	}
 	real = realpath(folder, NULL);
 	if (!real)
-		return db_file_cannot(why, "resolve", folder, errno);
+		return db_file_cannot(error, "resolve", folder, errno);
 	if (snprintf(out, DB_PATH_MAX + 1, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) >
 	    DB_PATH_MAX)
-		return refuse(why, REFUSE_TOO_LARGE, "store path is over %d bytes: %s", DB_PATH_MAX,
-			      db_file_tail(out));
+		return refuse(error, REFUSE_TOO_LARGE, "store path is over %d bytes: %s",
+			      DB_PATH_MAX, db_file_tail(out));
 	return 0;
 }
 
@@ -146,28 +147,28 @@ static int take_fd(int *fd)
 	return taken;
 }
 
-static int refuse_busy(const struct db_file *f, struct why *why)
+static int refuse_busy(const struct db_file *f, struct error *error)
 {
 	if (errno != EWOULDBLOCK)
-		return db_file_cannot(why, "lock", f->path, errno);
-	return refuse(why, REFUSE_CONFLICT, "%s is in use by another koined",
+		return db_file_cannot(error, "lock", f->path, errno);
+	return refuse(error, REFUSE_CONFLICT, "%s is in use by another koined",
 		      db_file_tail(f->path));
 }
 
-static int lock(const struct db_file *f, int fd, struct why *why)
+static int lock(const struct db_file *f, int fd, struct error *error)
 {
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
-	return refuse_busy(f, why);
+	return refuse_busy(f, error);
 }
 
-static int refuse_lock(struct why *why, const char *lock)
+static int refuse_lock(struct error *error, const char *lock)
 {
-	return refuse(why, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
+	return refuse(error, REFUSE_CONFLICT, "%s is not a lock file; refusing to change it",
 		      db_file_tail(lock));
 }
 
-static int take_lock(struct db_file *f, struct why *why)
+static int take_lock(struct db_file *f, struct error *error)
 {
 	/* O_NONBLOCK: opening a FIFO must not block us. */
 	const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
@@ -179,49 +180,49 @@ static int take_lock(struct db_file *f, struct why *why)
 	snprintf(name, sizeof(name), "%s.lock", f->path);
 	fd = open(name, flags, 0600);
 	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
-		return refuse_lock(why, name);
+		return refuse_lock(error, name);
 	if (fd < 0 || fstat(fd, &st) != 0)
-		return db_file_cannot(why, "open", name, errno);
+		return db_file_cannot(error, "open", name, errno);
 	if (!S_ISREG(st.st_mode) || st.st_size != 0)
-		return refuse_lock(why, name);
-	r = lock(f, fd, why);
+		return refuse_lock(error, name);
+	r = lock(f, fd, error);
 	if (r == 0)
 		f->lock_fd = take_fd(&fd);
 	return r;
 }
 
 /* SQLite discards a log that has no database, and the log may hold the latest writes. */
-static int check_no_orphan(const struct db_file *f, struct why *why)
+static int check_no_orphan(const struct db_file *f, struct error *error)
 {
 	int orphan, r;
 
 	r = db_file_exists(f->path, "-wal", &orphan);
 	if (r != 0)
-		return db_file_cannot(why, "access", f->path, -r);
+		return db_file_cannot(error, "access", f->path, -r);
 	if (orphan)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s-wal exists without its database; move the -wal file to another "
 			      "folder first",
 			      db_file_tail(f->path));
 	return 0;
 }
 
-static int create(struct db_file *f, struct why *why)
+static int create(struct db_file *f, struct error *error)
 {
 	int r;
 
-	r = check_no_orphan(f, why);
+	r = check_no_orphan(f, error);
 	if (r != 0)
 		return r;
 	/* The database's other files take their mode from this one. */
 	f->fd = open(f->path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (f->fd < 0)
-		return db_file_cannot(why, "make", f->path, errno);
-	r = lock(f, f->fd, why);
+		return db_file_cannot(error, "make", f->path, errno);
+	r = lock(f, f->fd, error);
 	if (r != 0)
 		return r;
 	r = db_file_sync_folder(f->path);
-	return r != 0 ? db_file_cannot(why, "sync the directory of", f->path, -r) : 0;
+	return r != 0 ? db_file_cannot(error, "sync the directory of", f->path, -r) : 0;
 }
 
 static unsigned read_be32(const unsigned char *p)
@@ -229,39 +230,39 @@ static unsigned read_be32(const unsigned char *p)
 	return (unsigned)p[0] << 24 | (unsigned)p[1] << 16 | (unsigned)p[2] << 8 | p[3];
 }
 
-static int check_header(const struct db_file *f, unsigned application_id, struct why *why)
+static int check_header(const struct db_file *f, unsigned application_id, struct error *error)
 {
 	unsigned char header[HEADER_LEN];
 	ssize_t n = pread(f->fd, header, sizeof(header), 0);
 	int journal, r;
 
 	if (n < 0)
-		return db_file_cannot(why, "read", f->path, errno);
+		return db_file_cannot(error, "read", f->path, errno);
 	/* Its very first transaction was cut short. The database rolls it back from the journal,
 	 * and then judges the result itself. */
 	r = db_file_exists(f->path, "-journal", &journal);
 	if (r != 0)
-		return db_file_cannot(why, "access", f->path, -r);
+		return db_file_cannot(error, "access", f->path, -r);
 	if (journal)
 		return 0;
 	if (n == 0)
-		return check_no_orphan(f, why);
+		return check_no_orphan(f, error);
 	if (n < HEADER_LEN || memcmp(header, "SQLite format 3", 16) != 0)
-		return refuse(why, REFUSE_CONFLICT, "%s is not a database; refusing to change it",
+		return refuse(error, REFUSE_CONFLICT, "%s is not a database; refusing to change it",
 			      db_file_tail(f->path));
 	if (read_be32(header + HEADER_APPLICATION_ID) != application_id)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s is another program's database; refusing to change it",
 			      db_file_tail(f->path));
 	return 0;
 }
 
 /* Whoever made the file decides what is queued in it, and so what we would run. */
-static int check_owner(const char *path, const struct stat *st, struct why *why)
+static int check_owner(const char *path, const struct stat *st, struct error *error)
 {
 	if (st->st_uid == geteuid())
 		return 0;
-	return refuse(why, REFUSE_FORBIDDEN,
+	return refuse(error, REFUSE_FORBIDDEN,
 		      "%s belongs to uid %u; run koine store adopt to take it over",
 		      db_file_tail(path), (unsigned)st->st_uid);
 }
@@ -284,7 +285,7 @@ static int make_private(const struct db_file *f, const char *ending)
 	return fchmod(fd, st.st_mode & 0700) == 0 ? 0 : -errno;
 }
 
-static int make_all_private(const struct db_file *f, struct why *why)
+static int make_all_private(const struct db_file *f, struct error *error)
 {
 	static const char *const endings[] = {"-wal", "-shm"};
 	struct stat st;
@@ -294,86 +295,86 @@ static int make_all_private(const struct db_file *f, struct why *why)
 		r = -errno;
 	for (size_t i = 0; r == 0 && i < sizeof(endings) / sizeof(endings[0]); i++)
 		r = make_private(f, endings[i]);
-	return r != 0 ? db_file_cannot(why, "set the mode of", f->path, -r) : 0;
+	return r != 0 ? db_file_cannot(error, "set the mode of", f->path, -r) : 0;
 }
 
-static int check(struct db_file *f, unsigned application_id, struct why *why)
+static int check(struct db_file *f, unsigned application_id, struct error *error)
 {
 	struct stat st;
 	int r;
 
 	if (lstat(f->path, &st) != 0)
-		return errno == ENOENT ? create(f, why)
-				       : db_file_cannot(why, "access", f->path, errno);
+		return errno == ENOENT ? create(f, error)
+				       : db_file_cannot(error, "access", f->path, errno);
 	if (!S_ISREG(st.st_mode))
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s is not a regular file; refusing to change it",
 			      db_file_tail(f->path));
-	r = check_owner(f->path, &st, why);
+	r = check_owner(f->path, &st, error);
 	if (r != 0)
 		return r;
 	f->fd = open(f->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (f->fd < 0)
-		return db_file_cannot(why, "open", f->path, errno);
+		return db_file_cannot(error, "open", f->path, errno);
 	if (fstat(f->fd, &st) == 0)
-		r = check_owner(f->path, &st, why);
+		r = check_owner(f->path, &st, error);
 	if (r == 0)
-		r = lock(f, f->fd, why);
+		r = lock(f, f->fd, error);
 	if (r == 0)
-		r = check_header(f, application_id, why);
-	return r != 0 ? r : make_all_private(f, why);
+		r = check_header(f, application_id, error);
+	return r != 0 ? r : make_all_private(f, error);
 }
 
 /* Take a shared lock for an instant: whoever holds the file has an exclusive one. */
-static int look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+static int look(struct db_file *f, const char *path, unsigned application_id, struct error *error)
 {
-	int r = resolve(path, f->path, why);
+	int r = resolve(path, f->path, error);
 
 	if (r != 0)
 		return r;
 	f->fd = open(f->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (f->fd < 0)
-		return db_file_cannot(why, "open", f->path, errno);
+		return db_file_cannot(error, "open", f->path, errno);
 	if (flock(f->fd, LOCK_SH | LOCK_NB) != 0)
-		return refuse_busy(f, why);
-	return check_header(f, application_id, why);
+		return refuse_busy(f, error);
+	return check_header(f, application_id, error);
 }
 
-int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct error *error)
 {
 	struct stat st;
-	int r = check_name(path, why);
+	int r = check_name(path, error);
 
 	f->lock_fd = -1;
 	f->fd = -1;
 	if (r != 0)
 		return r;
 	if (lstat(path, &st) == 0) {
-		r = S_ISREG(st.st_mode) ? check_owner(path, &st, why)
-					: refuse(why, REFUSE_CONFLICT, "%s is not a regular file",
+		r = S_ISREG(st.st_mode) ? check_owner(path, &st, error)
+					: refuse(error, REFUSE_CONFLICT, "%s is not a regular file",
 						 db_file_tail(path));
 		if (r == 0)
-			r = look(f, path, application_id, why);
+			r = look(f, path, application_id, error);
 	} else {
 		snprintf(f->path, sizeof(f->path), "%s", path);
-		r = check_no_orphan(f, why);
+		r = check_no_orphan(f, error);
 	}
 	if (r != 0)
 		db_file_drop(f);
 	return r;
 }
 
-int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why)
+int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct error *error)
 {
 	int r;
 
 	f->lock_fd = -1;
 	f->fd = -1;
-	r = check_name(path, why) ?: make_parents(path, why) ?: resolve(path, f->path, why);
+	r = check_name(path, error) ?: make_parents(path, error) ?: resolve(path, f->path, error);
 	if (r == 0)
-		r = take_lock(f, why);
+		r = take_lock(f, error);
 	if (r == 0)
-		r = check(f, application_id, why);
+		r = check(f, application_id, error);
 	if (r != 0)
 		db_file_drop(f);
 	return r;

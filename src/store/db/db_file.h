@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "base/why.h"
+#include "base/error.h"
 
 enum { DB_PATH_MAX = 480 }; /* SQLite allows 512, including its suffixes */
 
@@ -26,12 +26,12 @@ struct db_file {
  * Creates an empty file where there is none. A file that cannot be a database with this
  * application id is refused before the database reads it, and stays untouched.
  */
-int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct why *why);
+int db_file_hold(struct db_file *f, const char *path, unsigned application_id, struct error *error);
 void db_file_drop(struct db_file *f);
 
 /* Whether db_file_hold would accept it, as far as can be seen without creating anything. No koined
  * can hold the file until it is dropped. `fd` is -1 if there is no file. */
-int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct why *why);
+int db_file_look(struct db_file *f, const char *path, unsigned application_id, struct error *error);
 
 /* Whether anything, of whatever kind, exists at `path` followed by `ending`. */
 int db_file_exists(const char *path, const char *ending, int *ret_exists);
@@ -40,7 +40,7 @@ int db_file_exists(const char *path, const char *ending, int *ret_exists);
 int db_file_sync_folder(const char *path);
 
 /* Describes a fault with a path; it becomes a refusal when permissions are the cause. */
-int db_file_cannot(struct why *why, const char *verb, const char *path, int err);
+int db_file_cannot(struct error *error, const char *verb, const char *path, int err);
 
 /* The end of a path: as much of it as fits into a sentence. */
 const char *db_file_tail(const char *path);

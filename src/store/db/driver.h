@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "store/db/query.h"
 #include "store/tally.h"
@@ -43,17 +43,17 @@ struct store_ops {
 
 	/* What can be said of an address without looking; NULL: nothing. The sentence contains
 	 * nothing of it. */
-	int (*check)(const char *address, struct why *why);
+	int (*check)(const char *address, struct error *error);
 	/* Whether `open` and `connect` would accept it, as far as can be seen. Changes nothing.
 	 * `accepted` as in set_accepted. ret_note is set to a sentence about what is accepted but should
 	 * not be, and left alone otherwise. *ret_db is a connection that the caller only reads from; NULL
 	 * if there is no database yet. The caller ends both, also after a failure. */
 	int (*look)(const char *address, const char *accepted, char *ret_note, size_t size,
-		    void **ret_place, void **ret_db, struct why *why);
+		    void **ret_place, void **ret_db, struct error *error);
 	/* Whether `open` would make something that is not there yet. NULL: it never does. */
 	bool (*makes)(const char *address);
 	/* Takes hold of the database, and keeps other koined processes away. */
-	int (*open)(const char *address, void **ret_place, struct why *why);
+	int (*open)(const char *address, void **ret_place, struct error *error);
 	void (*close)(void *place);
 	const char *(*path)(const void *place);
 	/* What distinguishes this database from a copy of it. */
@@ -65,10 +65,11 @@ struct store_ops {
 	void (*set_accepted)(void *place, const char *file, bool all);
 	/* Writes the accepted owners and all foreign ones to the file `next`, which the caller then puts in
 	 * the place of the accepted file. *ret_roles receives the names of the foreign owners. */
-	int (*accept)(void *db, const char *next, char *ret_roles, size_t size, struct why *why);
+	int (*accept)(void *db, const char *next, char *ret_roles, size_t size,
+		      struct error *error);
 
 	/* Inspects and refuses, but changes nothing yet. */
-	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct why *why);
+	int (*connect)(void *place, enum connection_kind kind, void **ret_db, struct error *error);
 	/* Keeps others away as `claim` does, and changes nothing. NULL: `open` did. */
 	int (*hold)(void *db);
 	/* For the writer, once the schema's version is accepted: from here on the database is
@@ -80,7 +81,7 @@ struct store_ops {
 	void (*disconnect)(void *db);
 
 	/* Describes a fault of opening or migrating. Returns that fault, or a refusal instead. */
-	int (*explain)(const void *place, const void *db, int fault, struct why *why);
+	int (*explain)(const void *place, const void *db, int fault, struct error *error);
 	const char *(*message)(const void *db);
 
 	int (*version)(void *db, int *ret_version);
@@ -155,8 +156,8 @@ struct store_ops {
 	/* Returns this many of the free pages to the file system. Within a transaction. */
 	int (*give_back)(void *db, unsigned pages);
 
-	int (*backup)(void *place, const char *path, struct why *why);
-	int (*quick_check)(void *place, void *db, struct why *why);
+	int (*backup)(void *place, const char *path, struct error *error);
+	int (*quick_check)(void *place, void *db, struct error *error);
 	/* Feeds, of several koined over one database; NULL: only one can use it. How long a feed waits
 	 * for an answer; before it connects. */
 	void (*set_feed)(void *place, unsigned answer_ms);
@@ -179,7 +180,7 @@ struct store_ops {
 
 /* The kind of database that an address names, and the rest of the address. */
 int store_find_kind(const char *url, const struct store_ops **ret_ops, const char **ret_address,
-		    struct why *why);
+		    struct error *error);
 
 extern const struct store_ops sqlite_ops;
 extern const struct store_ops postgres_ops;

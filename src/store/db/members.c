@@ -14,9 +14,7 @@ static bool is_selected(const struct query *query, const struct member *m)
 	return m->column && member_is_in(m, query->members);
 }
 
-#define query_each(m, query)                                                                       \
-	portrait_each (m, (query)->of)                                                             \
-		if (is_selected(query, m))
+#define query_each(m, query) schema_each(m, (query)->of) if (is_selected(query, m))
 
 /* ---- the text ---- */
 
@@ -277,12 +275,13 @@ static void read_member(struct statement *q, int column, const struct member *m,
 /* This runs for each row, so what does not change is looked up once. */
 void query_read_members(struct statement *q, void *noun)
 {
-	const struct portrait *of = q->query->of;
+	const struct schema *of = q->query->of;
 	const struct selection selected = q->query->members;
 	int column = 0;
 
 	memset(noun, 0, of->size);
-	portrait_each (m, of) {
+	schema_each(m, of)
+	{
 		if (m->column && member_is_in(m, selected))
 			read_member(q, column++, m, (char *)noun + m->offset);
 	}

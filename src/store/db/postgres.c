@@ -162,22 +162,22 @@ static const char *pg_message(const void *db)
 	return ((const struct pg *)db)->message;
 }
 
-static int explain(const void *place, const void *db, int fault, struct why *why)
+static int explain(const void *place, const void *db, int fault, struct error *error)
 {
 	const struct pg_place *p = place;
 	const char *words = db ? pg_message(db) : "";
 
 	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
+		return refuse(error, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
 	if (fault == -EBUSY)
-		return refuse(why, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
+		return refuse(error, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
 			      *words ? words : "another koined is using the store");
-	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);
+	refuse(error, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);
 	return fault;
 }
 
 /* A database whose schema `koine` has tables that are not ours is left alone. */
-static int look_inside(struct pg *db, struct why *why)
+static int look_inside(struct pg *db, struct error *error)
 {
 	int64_t n = 0, ours = 0;
 	int r = pg_read_number(db, "SELECT count(*) FROM pg_tables WHERE schemaname = 'koine'", &n)
@@ -188,39 +188,39 @@ static int look_inside(struct pg *db, struct why *why)
 				   &ours);
 
 	if (r != 0)
-		return explain(db->place, db, r, why);
+		return explain(db->place, db, r, error);
 	if (n > 0 && ours == 0)
 		return refuse(
-			why, REFUSE_CONFLICT,
+			error, REFUSE_CONFLICT,
 			"the schema koine of %s belongs to another program; refusing to change it",
 			db->place->shown);
-	r = pg_check_owners(db, why);
-	return r < 0 ? explain(db->place, db, r, why) : r;
+	r = pg_check_owners(db, error);
+	return r < 0 ? explain(db->place, db, r, error) : r;
 }
 
-static int refuse_old(struct pg *db, struct why *why)
+static int refuse_old(struct pg *db, struct error *error)
 {
 	int version = PQserverVersion(db->conn);
 
 	return version >= 130000
 		       ? 0
-		       : refuse(why, REFUSE_PARAMS,
+		       : refuse(error, REFUSE_PARAMS,
 				"%s is PostgreSQL %d, but version 13 or newer is required",
 				db->place->shown, version / 10000);
 }
 
-static int connect_and_look(struct pg *db, struct why *why)
+static int connect_and_look(struct pg *db, struct error *error)
 {
 	int r = connect_now(db);
 
 	if (r != 0)
-		return explain(db->place, db, r, why);
-	r = refuse_old(db, why);
+		return explain(db->place, db, r, error);
+	r = refuse_old(db, error);
 	/* The writer comes first, and whoever made a schema after that can make none in its place. */
-	return r != 0 || db->kind != CONNECTION_WRITER ? r : look_inside(db, why);
+	return r != 0 || db->kind != CONNECTION_WRITER ? r : look_inside(db, error);
 }
 
-static int pg_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why)
+static int pg_connect(void *place, enum connection_kind kind, void **ret_db, struct error *error)
 {
 	struct pg *db = calloc(1, sizeof(*db));
 	int r;
@@ -234,7 +234,7 @@ static int pg_connect(void *place, enum connection_kind kind, void **ret_db, str
 	buf_init(&db->held, HELD_BYTES_MAX);
 	buf_init(&db->kept, 2 * (size_t)HELD_BYTES_MAX);
 	buf_init(&db->rets, RETS_BYTES_MAX);
-	r = connect_and_look(db, why);
+	r = connect_and_look(db, error);
 	if (r != 0)
 		pg_disconnect(db);
 	else
@@ -309,14 +309,14 @@ static int be_alone(struct pg *db)
 static int pg_claim(void *handle)
 {
 	struct pg *db = handle;
-	struct why why;
+	struct error error;
 	/* Another role may have made it since it was looked at. From here on nobody else can. */
 	int r = take_door(db) ?: share_lock(db)
 			?: pg_exec(db, "CREATE SCHEMA IF NOT EXISTS koine")
-			?: pg_check_owners(db, &why);
+			?: pg_check_owners(db, &error);
 
 	if (r > 0) {
-		pg_keep_message(db, why.text);
+		pg_keep_message(db, error.text);
 		return -EPERM;
 	}
 	return r	?: pg_exec(db, "CREATE TABLE IF NOT EXISTS koine.koine_schema"
@@ -380,17 +380,17 @@ static void show(struct pg_place *p, const PQconninfoOption *options)
 }
 
 /* A password in an address is read by everybody who may list processes or settings. */
-static int check_address(struct pg_place *p, struct why *why)
+static int check_address(struct pg_place *p, struct error *error)
 {
 	PQconninfoOption *options = PQconninfoParse(p->url, NULL);
 	int r = 0;
 
 	if (!options) {
-		r = refuse(why, REFUSE_PARAMS,
+		r = refuse(error, REFUSE_PARAMS,
 			   "invalid PostgreSQL address: expected "
 			   "postgresql://[USER@]HOST[:PORT]/DATABASE");
 	} else if (option_of(options, "password")) {
-		r = refuse(why, REFUSE_PARAMS,
+		r = refuse(error, REFUSE_PARAMS,
 			   "the address must not contain a password, because other users could see "
 			   "it: use ~/.pgpass, PGPASSWORD or PGPASSFILE");
 	} else {
@@ -409,7 +409,7 @@ static void pg_close(void *place)
 	free(p);
 }
 
-static int pg_open(const char *address, void **ret_place, struct why *why)
+static int pg_open(const char *address, void **ret_place, struct error *error)
 {
 	struct pg_place *p = calloc(1, sizeof(*p));
 	int r = p && asprintf(&p->url, "postgresql:%s", address) >= 0 ? 0 : -ENOMEM;
@@ -417,7 +417,7 @@ static int pg_open(const char *address, void **ret_place, struct why *why)
 	if (p)
 		pthread_mutex_init(&p->lock, NULL);
 	if (r == 0)
-		r = check_address(p, why);
+		r = check_address(p, error);
 	if (r == 0)
 		*ret_place = p;
 	else if (p)
@@ -425,10 +425,10 @@ static int pg_open(const char *address, void **ret_place, struct why *why)
 	return r;
 }
 
-static int pg_check(const char *address, struct why *why)
+static int pg_check(const char *address, struct error *error)
 {
 	void *place = NULL;
-	int r = pg_open(address, &place, why);
+	int r = pg_open(address, &place, error);
 
 	if (r == 0)
 		pg_close(place);
@@ -436,27 +436,27 @@ static int pg_check(const char *address, struct why *why)
 }
 
 /* As a start does. The lock goes with the connection. */
-static int look_at_users(struct pg *db, struct why *why)
+static int look_at_users(struct pg *db, struct error *error)
 {
 	int version = 0;
 	int r = pg_version(db, &version);
 
 	if (r == 0 && version > 0 && version < pg_n_steps)
 		r = take_lock(db, "pg_try_advisory_lock", older_in_use);
-	return r < 0 ? explain(db->place, db, r, why) : r;
+	return r < 0 ? explain(db->place, db, r, error) : r;
 }
 
 static int pg_look(const char *address, const char *accepted, char *ret_note, size_t size,
-		   void **ret_place, void **ret_db, struct why *why)
+		   void **ret_place, void **ret_db, struct error *error)
 {
-	int r = pg_open(address, ret_place, why);
+	int r = pg_open(address, ret_place, error);
 
 	if (r != 0)
 		return r;
 	pg_set_accepted(*ret_place, accepted, false);
-	r = pg_connect(*ret_place, CONNECTION_WRITER, ret_db, why);
+	r = pg_connect(*ret_place, CONNECTION_WRITER, ret_db, error);
 	if (r == 0)
-		r = look_at_users(*ret_db, why);
+		r = look_at_users(*ret_db, error);
 	if (r == 0)
 		pg_note_server(*ret_db, ret_note, size);
 	return r;
@@ -515,13 +515,13 @@ static int pg_give_back(void *db, unsigned pages)
 	return 0;
 }
 
-static int pg_backup(void *place, const char *path, struct why *why)
+static int pg_backup(void *place, const char *path, struct error *error)
 {
-	return refuse(why, REFUSE_UNAVAILABLE,
+	return refuse(error, REFUSE_UNAVAILABLE,
 		      "this store is a PostgreSQL database: use pg_dump --schema=koine");
 }
 
-static int pg_quick_check(void *place, void *db, struct why *why)
+static int pg_quick_check(void *place, void *db, struct error *error)
 {
 	return 0;
 }

@@ -200,13 +200,13 @@ void pg_note_event(void *place, int64_t seq, int64_t time_ms);
 
 /* Refuses a schema of which anything belongs to a role that is neither ours nor accepted, and for an adoption one
  * that is ours. */
-int pg_check_owners(struct pg *db, struct why *why);
+int pg_check_owners(struct pg *db, struct error *error);
 /* -EBUSY if a role that is not ours holds this advisory lock, which the message then names. */
 int pg_name_holder(struct pg *db, int lock, int number);
 /* "" unless the server is on another machine and is not authenticated. */
 void pg_note_server(struct pg *db, char *ret_note, size_t size);
 void pg_set_accepted(void *place, const char *file, bool all);
-int pg_accept(void *db, const char *next, char *ret_roles, size_t size, struct why *why);
+int pg_accept(void *db, const char *next, char *ret_roles, size_t size, struct error *error);
 
 /* ---- postgres_feed.c: see driver.h ---- */
 

@@ -97,7 +97,7 @@ static bool copy_accepted(const char *from, FILE *to)
 }
 
 static int write_accepted(const struct pg_place *p, const char *next, const PGresult *rows,
-			  struct why *why)
+			  struct error *error)
 {
 	char line[LINE_LEN];
 	FILE *f = unlink(next) == 0 || errno == ENOENT ? fopen(next, "wxe") : NULL;
@@ -111,23 +111,24 @@ static int write_accepted(const struct pg_place *p, const char *next, const PGre
 	if (f && fclose(f) != 0)
 		ok = false;
 	return ok ? 0
-		  : refuse(why, REFUSE_UNAVAILABLE, "cannot write %s: %s", next, strerror(errno));
+		  : refuse(error, REFUSE_UNAVAILABLE, "cannot write %s: %s", next, strerror(errno));
 }
 
 /* ---- the schema ---- */
 
-static int refuse_foreign(const struct pg_place *p, const PGresult *rows, int i, struct why *why)
+static int refuse_foreign(const struct pg_place *p, const PGresult *rows, int i,
+			  struct error *error)
 {
 	const char *kind = PQgetvalue(rows, i, KIND);
 
 	if (strcmp(kind, "schema") == 0)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "the schema koine of %s belongs to role '%s', but koined connects as "
 			      "'%s': tasks and triggers of that role would run with koined's "
 			      "rights (to accept that role: koine store adopt)",
 			      p->shown, PQgetvalue(rows, i, ROLE), PQgetvalue(rows, i, SELF));
 	return refuse(
-		why, REFUSE_CONFLICT,
+		error, REFUSE_CONFLICT,
 		"the schema koine of %s contains an object of another role: %s '%s' belongs to "
 		"role '%s', but koined connects as '%s' (to accept that role: koine store adopt)",
 		p->shown, kind, PQgetvalue(rows, i, NAME), PQgetvalue(rows, i, ROLE),
@@ -150,17 +151,17 @@ static int find_foreign(struct pg *db, PGresult **ret_rows)
 	return r;
 }
 
-int pg_check_owners(struct pg *db, struct why *why)
+int pg_check_owners(struct pg *db, struct error *error)
 {
 	PGresult *rows = NULL;
 	int r = find_foreign(db, &rows);
 
 	if (r == 0 && db->place->accepts && PQntuples(rows) == 0)
-		r = refuse(why, REFUSE_CONFLICT, "nothing to adopt: you already own all of %s",
+		r = refuse(error, REFUSE_CONFLICT, "nothing to adopt: you already own all of %s",
 			   db->place->shown);
 	for (int i = 0; r == 0 && !db->place->accepts && i < PQntuples(rows); i++) {
 		if (!is_accepted(db->place->accepted, rows, i))
-			r = refuse_foreign(db->place, rows, i, why);
+			r = refuse_foreign(db->place, rows, i, error);
 	}
 	PQclear(rows);
 	return r;
@@ -174,7 +175,7 @@ void pg_set_accepted(void *place, const char *file, bool all)
 	p->accepts = all;
 }
 
-int pg_accept(void *handle, const char *next, char *ret_roles, size_t size, struct why *why)
+int pg_accept(void *handle, const char *next, char *ret_roles, size_t size, struct error *error)
 {
 	struct pg *db = handle;
 	PGresult *rows = NULL;
@@ -182,7 +183,7 @@ int pg_accept(void *handle, const char *next, char *ret_roles, size_t size, stru
 	int r = find_foreign(db, &rows);
 
 	if (r == 0)
-		r = write_accepted(db->place, next, rows, why);
+		r = write_accepted(db->place, next, rows, error);
 	ret_roles[0] = '\0';
 	for (int i = 0; r == 0 && i < PQntuples(rows) && n < size; i++) {
 		const char *role = PQgetvalue(rows, i, ROLE);

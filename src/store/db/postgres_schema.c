@@ -230,7 +230,7 @@ static const char task_stash[] =
 	"CREATE INDEX task_by_label ON task (label, seq) WHERE label IS NOT NULL;"
 	"CREATE TABLE task_pause (group_name " TEXTS " PRIMARY KEY, since_ms " INT ");";
 
-static const char visitor_tables[] =
+static const char page_session_tables[] =
 	"CREATE TABLE visitor (id " TEXTS " PRIMARY KEY, digest " TEXTS " NOT NULL UNIQUE, uid " INT ","
 	" program " TEXTS " NOT NULL, behind " INT ", entered_ms " INT ");";
 
@@ -472,9 +472,10 @@ static const char deleted_tables[] =
 /* clang-format on */
 
 /* Version n is the result of the first n steps. A released step never changes. */
-const char *const pg_steps[] = {memory_tables, conversation_tables, work_tables,    session_tables,
-				tallies,       task_stash,          visitor_tables, task_command,
-				event_counter, host_tables,         host_work,      task_chunks,
-				writer_table,  shared_counts,       task_counts,    task_skips,
-				askers,        task_stops,          deleted_tables};
+const char *const pg_steps[] = {
+	memory_tables, conversation_tables, work_tables,         session_tables,
+	tallies,       task_stash,          page_session_tables, task_command,
+	event_counter, host_tables,         host_work,           task_chunks,
+	writer_table,  shared_counts,       task_counts,         task_skips,
+	askers,        task_stops,          deleted_tables};
 const int pg_n_steps = sizeof(pg_steps) / sizeof(pg_steps[0]);

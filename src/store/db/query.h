@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/portrait.h"
+#include "base/schema.h"
 #include "base/text.h"
 
 struct connection;
@@ -44,7 +44,7 @@ enum query_lock {
  *	{lock}		the place of its lock
  *	{tally}		the table of counts
  *
- * With a portrait, its text may also use these for the selected members that have a column:
+ * With a schema, its text may also use these for the selected members that have a column:
  *	{columns}	a, b, c
  *	{values}	:a, :b, :c
  *	{changes}	a = :a, b = :b, c = :c
@@ -53,7 +53,7 @@ enum query_lock {
  */
 struct query {
 	const char *sql;
-	const struct portrait *of;
+	const struct schema *of;
 	struct selection members;
 	enum query_lock lock;
 	const char *key; /* the column that query_inserted returns; NULL if no caller reads it */

@@ -20,7 +20,7 @@ void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size
 }
 
 static const struct member text_members[] = {{.column = "text", .kind = MEMBER_TEXT}};
-const struct portrait rows_of_texts = PORTRAIT(struct text, text_members);
+const struct schema rows_of_texts = SCHEMA(struct text, text_members);
 
 /* Its texts still point to the query's own bytes. */
 static int read_row(struct statement *q, void *row)
@@ -36,7 +36,7 @@ int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool 
 
 	r = query_next(q, &found);
 	if (r == 0 && found)
-		r = read_row(q, ret_row) ?: portrait_copy(q->query->of, arena, ret_row);
+		r = read_row(q, ret_row) ?: schema_copy(q->query->of, arena, ret_row);
 	if (r == 0)
 		*ret_found = found;
 	return r;
@@ -44,7 +44,7 @@ int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool 
 
 static int add(struct statement *q, struct row_list *l, bool *ret_full)
 {
-	const struct portrait *of = q->query->of;
+	const struct schema *of = q->query->of;
 	void *row;
 	int r;
 
@@ -57,12 +57,12 @@ static int add(struct statement *q, struct row_list *l, bool *ret_full)
 		return r;
 	if (l->cut)
 		l->cut(row, l->chars);
-	l->bytes += portrait_bytes(of, row);
+	l->bytes += schema_bytes(of, row);
 	*ret_full = l->n > 0 && l->max_bytes > 0 && l->bytes > l->max_bytes;
 	if (*ret_full)
 		return 0;
 	l->n++;
-	r = portrait_copy(of, l->arena, row);
+	r = schema_copy(of, l->arena, row);
 	return r == 0 && l->taken ? l->taken(l, row) : r;
 }
 

@@ -22,14 +22,14 @@ static inline int rows_copy_text(struct arena *arena, struct text *t)
  */
 void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size_t size);
 
-/* A column of rows that have a portrait only for this, and are selected in its order. */
+/* A column of rows that have a schema only for this, and are selected in its order. */
 #define COLUMN(type, what, field)                                                                  \
 	{                                                                                          \
 		.column = #field, MEMBER_OF(type, what, field)                                     \
 	}
 
 /* Rows of one column, each a struct text. */
-extern const struct portrait rows_of_texts;
+extern const struct schema rows_of_texts;
 
 /* Reads the next row, if there is one, into the arena. */
 int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool *ret_found);

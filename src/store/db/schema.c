@@ -541,14 +541,14 @@ static const char task_stash[] =
 	") STRICT, WITHOUT ROWID;";
 
 /* The browsers that were let in; unused since their sessions end when koined stops. */
-static const char visitor_tables[] = "CREATE TABLE visitor ("
-				     "	id TEXT NOT NULL PRIMARY KEY,"
-				     "	digest TEXT NOT NULL UNIQUE,"
-				     "	uid INTEGER NOT NULL,"
-				     "	program TEXT NOT NULL,"
-				     "	behind INTEGER NOT NULL,"
-				     "	entered_ms INTEGER NOT NULL"
-				     ");";
+static const char page_session_tables[] = "CREATE TABLE visitor ("
+					  "	id TEXT NOT NULL PRIMARY KEY,"
+					  "	digest TEXT NOT NULL UNIQUE,"
+					  "	uid INTEGER NOT NULL,"
+					  "	program TEXT NOT NULL,"
+					  "	behind INTEGER NOT NULL,"
+					  "	entered_ms INTEGER NOT NULL"
+					  ");";
 
 /* A task may be a command: its words, packed. */
 static const char task_command[] = "ALTER TABLE task ADD COLUMN command BLOB;";
@@ -604,7 +604,7 @@ static const char host_tables[] = "CREATE TABLE host ("
 /*
  * What hosts need to know of each other's work. Where an approval was asked, since a pid means something
  * there only. A wish to the host that runs a session (`wish`: to interrupt it). Who has the turn of a
- * conversation (epoch, and its host's name). Which machine's user a visitor's uid is of.
+ * conversation (epoch, and its host's name). Which machine's user a page session's uid is of.
  */
 static const char host_work[] =
 	"ALTER TABLE approval ADD COLUMN host TEXT;"
@@ -722,14 +722,14 @@ const char *const sqlite_steps[] = {
 	first_tables, vector_tables,       conversation_tables, task_tables,   session_tables,
 	job_tables,   conversation_bounds, origin_columns,      trust_tables,  decider_columns,
 	rule_counts,  growth_indexes,      memory_history,      index_tables,  extract_tables,
-	task_stash,   visitor_tables,      task_command,        event_counter, host_tables,
+	task_stash,   page_session_tables, task_command,        event_counter, host_tables,
 	host_work,    task_chunks,         writer_table,        task_skips,    askers,
 	task_stops,   deleted_tables,
 };
 
 const int sqlite_n_steps = sizeof(sqlite_steps) / sizeof(sqlite_steps[0]);
 
-int schema_check(struct connection *c, const char *path, struct why *why)
+int schema_check(struct connection *c, const char *path, struct error *error)
 {
 	int version, r;
 
@@ -737,12 +737,12 @@ int schema_check(struct connection *c, const char *path, struct why *why)
 	if (r != 0)
 		return r;
 	if (version > *c->ops->n_steps)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s was written by a newer koine (schema %d; this version supports "
 			      "up to %d)",
 			      db_file_tail(path), version, *c->ops->n_steps);
 	if (version < 0)
-		return refuse(why, REFUSE_CONFLICT, "%s has an unknown schema (%d)",
+		return refuse(error, REFUSE_CONFLICT, "%s has an unknown schema (%d)",
 			      db_file_tail(path), version);
 	return 0;
 }

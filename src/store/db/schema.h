@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct connection;
 
@@ -11,7 +11,7 @@ extern const char *const sqlite_steps[];
 extern const int sqlite_n_steps;
 
 /* Refuses a file that a newer program wrote. */
-int schema_check(struct connection *c, const char *path, struct why *why);
+int schema_check(struct connection *c, const char *path, struct error *error);
 
 /* Takes the missing steps, each in a transaction of its own; a new file may have them all at once. After a failure
  * the connection may be inside a transaction: close it. */

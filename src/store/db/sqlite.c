@@ -117,20 +117,20 @@ static const char *message(const void *db)
 	return sqlite3_errmsg((sqlite3 *)db);
 }
 
-static int explain(const void *place, const void *db, int fault, struct why *why)
+static int explain(const void *place, const void *db, int fault, struct error *error)
 {
 	const struct sqlite_place *p = place;
 	const char *tail = db_file_tail(p->file.path);
 
 	if (fault == -EBADMSG)
-		return refuse(why, REFUSE_CONFLICT, "%s is damaged (%s); refusing to change it",
+		return refuse(error, REFUSE_CONFLICT, "%s is damaged (%s); refusing to change it",
 			      tail, message(db));
 	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
-		return refuse(why, REFUSE_FORBIDDEN, "cannot write %s: %s", tail, message(db));
+		return refuse(error, REFUSE_FORBIDDEN, "cannot write %s: %s", tail, message(db));
 	if (fault == -EBUSY)
-		return refuse(why, REFUSE_CONFLICT, "another program is using %s", tail);
+		return refuse(error, REFUSE_CONFLICT, "another program is using %s", tail);
 	/* SQLite's "database or disk is full" names two causes. */
-	refuse(why, REFUSE_INTERNAL, "cannot use %s: %s", tail,
+	refuse(error, REFUSE_INTERNAL, "cannot use %s: %s", tail,
 	       fault == -ENOSPC ? "no space left on device" : message(db));
 	return fault;
 }
@@ -150,14 +150,14 @@ int sqlite_read_number(sqlite3 *db, const char *sql, int *ret)
 	return rc == SQLITE_ROW ? 0 : rc == SQLITE_DONE ? -EIO : sqlite_fault(db, rc);
 }
 
-static int sqlite_open(const char *address, void **ret_place, struct why *why)
+static int sqlite_open(const char *address, void **ret_place, struct error *error)
 {
 	CLEANUP(freep) struct sqlite_place *p = calloc(1, sizeof(*p));
 	int r;
 
 	if (!p)
 		return -ENOMEM;
-	r = db_file_hold(&p->file, address, APPLICATION_ID, why);
+	r = db_file_hold(&p->file, address, APPLICATION_ID, error);
 	if (r != 0)
 		return r;
 	*ret_place = TAKE(p);
@@ -237,7 +237,7 @@ static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind
 }
 
 /* Reads what every later query relies on, so that damage there shows up now. */
-static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
+static int look(struct sqlite_place *p, sqlite3 *db, struct error *error)
 {
 	int id = 0, n_objects = 0, r;
 
@@ -245,15 +245,15 @@ static int look(struct sqlite_place *p, sqlite3 *db, struct why *why)
 	if (r == 0)
 		r = sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
 	if (r != 0)
-		return explain(p, db, r, why);
+		return explain(p, db, r, error);
 	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s is another program's database; refusing to change it",
 			      db_file_tail(p->file.path));
 	return 0;
 }
 
-int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why)
+int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct error *error)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sqlite_place *p = place;
@@ -270,7 +270,7 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 	r = sqlite_fault(db, rc) ?: settle(p, db, kind);
 	if (r == 0 && kind == CONNECTION_WRITER && sqlite3_db_readonly(db, "main") == 1)
 		r = -EROFS;
-	r = r != 0 ? explain(p, db, r, why) : look(p, db, why);
+	r = r != 0 ? explain(p, db, r, error) : look(p, db, error);
 	if (r != 0)
 		sqlite3_close(db);
 	else
@@ -310,7 +310,7 @@ static int find_tables(const struct db_file *f, bool *ret_has, const char **ret_
 	return r;
 }
 
-static int open_to_look(struct sqlite_place *p, const char *how, void **ret_db, struct why *why)
+static int open_to_look(struct sqlite_place *p, const char *how, void **ret_db, struct error *error)
 {
 	char uri[3 * DB_PATH_MAX + 64];
 	sqlite3 *db = NULL;
@@ -325,11 +325,11 @@ static int open_to_look(struct sqlite_place *p, const char *how, void **ret_db, 
 		return -ENOMEM;
 	*ret_db = db;
 	rc = sqlite_fault(db, rc) ?: settle(p, db, CONNECTION_READER);
-	return rc != 0 ? explain(p, db, rc, why) : look(p, db, why);
+	return rc != 0 ? explain(p, db, rc, error) : look(p, db, error);
 }
 
 static int sqlite_look(const char *address, const char *accepted, char *ret_note, size_t size,
-		       void **ret_place, void **ret_db, struct why *why)
+		       void **ret_place, void **ret_db, struct error *error)
 {
 	CLEANUP(freep) struct sqlite_place *p = calloc(1, sizeof(*p));
 	const char *how;
@@ -338,14 +338,14 @@ static int sqlite_look(const char *address, const char *accepted, char *ret_note
 
 	if (!p)
 		return -ENOMEM;
-	r = db_file_look(&p->file, address, APPLICATION_ID, why);
+	r = db_file_look(&p->file, address, APPLICATION_ID, error);
 	if (r != 0)
 		return r;
 	r = find_tables(&p->file, &has, &how);
 	if (r != 0)
-		db_file_cannot(why, "access", p->file.path, -r);
+		db_file_cannot(error, "access", p->file.path, -r);
 	else if (has)
-		r = open_to_look(p, how, ret_db, why);
+		r = open_to_look(p, how, ret_db, error);
 	*ret_place = TAKE(p);
 	return r;
 }

@@ -15,11 +15,11 @@ struct sqlite_place {
 /* -errno for what SQLite returned. */
 int sqlite_fault(sqlite3 *db, int rc);
 
-int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct why *why);
+int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct error *error);
 void sqlite_disconnect(void *db);
 
-int sqlite_backup(void *place, const char *path, struct why *why);
-int sqlite_quick_check(void *place, void *db, struct why *why);
+int sqlite_backup(void *place, const char *path, struct error *error);
+int sqlite_quick_check(void *place, void *db, struct error *error);
 
 /* The first column of the first row, as a number. */
 int sqlite_read_number(sqlite3 *db, const char *sql, int *ret);

@@ -26,7 +26,7 @@ static void disconnectp(void *db)
 }
 
 /* Leftover companions of a deleted file would be taken for those of the new one. */
-static int check_target(const char *path, struct why *why)
+static int check_target(const char *path, struct error *error)
 {
 	static const char *const endings[] = {"", "-wal", "-journal"};
 	int exists, r;
@@ -34,23 +34,24 @@ static int check_target(const char *path, struct why *why)
 	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
 		r = db_file_exists(path, endings[i], &exists);
 		if (r != 0)
-			return db_file_cannot(why, "access", path, -r);
+			return db_file_cannot(error, "access", path, -r);
 		if (exists)
-			return refuse(why, REFUSE_CONFLICT, "%s%s exists; refusing to overwrite it",
-				      db_file_tail(path), endings[i]);
+			return refuse(error, REFUSE_CONFLICT,
+				      "%s%s exists; refusing to overwrite it", db_file_tail(path),
+				      endings[i]);
 	}
 	return 0;
 }
 
-static int make_partial(const char *path, char partial[PATH_MAX], int *ret_fd, struct why *why)
+static int make_partial(const char *path, char partial[PATH_MAX], int *ret_fd, struct error *error)
 {
 	int fd;
 
 	if (snprintf(partial, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
-		return db_file_cannot(why, "make", path, ENAMETOOLONG);
+		return db_file_cannot(error, "make", path, ENAMETOOLONG);
 	fd = mkostemp(partial, O_CLOEXEC); /* 0600 */
 	if (fd < 0)
-		return db_file_cannot(why, "make", path, errno);
+		return db_file_cannot(error, "make", path, errno);
 	*ret_fd = fd;
 	return 0;
 }
@@ -86,13 +87,13 @@ static int copy_pages(sqlite3 *to, sqlite3 *from, const atomic_bool *stop)
 	return rc == SQLITE_DONE ? 0 : sqlite_fault(to, rc);
 }
 
-static int copy(struct sqlite_place *p, const char *partial, struct why *why)
+static int copy(struct sqlite_place *p, const char *partial, struct error *error)
 {
 	CLEANUP(disconnectp) void *from = NULL;
 	CLEANUP(disconnectp) void *to = NULL;
 	int r;
 
-	r = sqlite_connect(p, CONNECTION_READER, &from, why);
+	r = sqlite_connect(p, CONNECTION_READER, &from, error);
 	if (r != 0)
 		return r;
 	r = open_target(partial, &to);
@@ -131,19 +132,19 @@ static int finish(const char *partial, int fd, const char *path)
 	return r != 0 ? r : db_file_sync_folder(path);
 }
 
-int sqlite_backup(void *place, const char *path, struct why *why)
+int sqlite_backup(void *place, const char *path, struct error *error)
 {
 	char partial[PATH_MAX];
 	CLEANUP(closep) int fd = -1;
 	int r;
 
-	r = check_target(path, why) ?: make_partial(path, partial, &fd, why);
+	r = check_target(path, error) ?: make_partial(path, partial, &fd, error);
 	if (r != 0)
 		return r;
-	r = copy(place, partial, why) ?: finish(partial, fd, path);
+	r = copy(place, partial, error) ?: finish(partial, fd, path);
 	if (r != 0)
 		unlink(partial);
-	return r < 0 ? db_file_cannot(why, "write", path, -r) : r;
+	return r < 0 ? db_file_cannot(error, "write", path, -r) : r;
 }
 
 static int look_whether_to_stop(void *place)
@@ -151,9 +152,10 @@ static int look_whether_to_stop(void *place)
 	return atomic_load(&((const struct sqlite_place *)place)->stop);
 }
 
-static int damaged(struct sqlite_place *p, const char *what, struct why *why)
+static int damaged(struct sqlite_place *p, const char *what, struct error *error)
 {
-	return refuse(why, REFUSE_INTERNAL, "%s is damaged: %s", db_file_tail(p->file.path), what);
+	return refuse(error, REFUSE_INTERNAL, "%s is damaged: %s", db_file_tail(p->file.path),
+		      what);
 }
 
 /* A page that could not be read for lack of memory is reported as damaged, too. */
@@ -166,7 +168,7 @@ static bool lacked_memory(const char *found)
 	return rc == SQLITE_NOMEM || rc == SQLITE_IOERR_NOMEM;
 }
 
-static int check_pages(struct sqlite_place *p, sqlite3 *db, struct why *why)
+static int check_pages(struct sqlite_place *p, sqlite3 *db, struct error *error)
 {
 	const char *found = NULL;
 	sqlite3_stmt *st;
@@ -180,21 +182,21 @@ static int check_pages(struct sqlite_place *p, sqlite3 *db, struct why *why)
 	}
 	r = sqlite_fault(db, rc);
 	if (r == -EBADMSG)
-		r = damaged(p, sqlite3_errmsg(db), why);
+		r = damaged(p, sqlite3_errmsg(db), error);
 	else if (r == 0 && (!found || lacked_memory(found)))
 		r = -ENOMEM;
 	else if (r == 0 && strcmp(found, "ok") != 0)
-		r = damaged(p, found, why);
+		r = damaged(p, found, error);
 	sqlite3_finalize(st);
 	return r;
 }
 
-int sqlite_quick_check(void *place, void *db, struct why *why)
+int sqlite_quick_check(void *place, void *db, struct error *error)
 {
 	int r;
 
 	sqlite3_progress_handler(db, OPS_PER_LOOK, look_whether_to_stop, place);
-	r = check_pages(place, db, why);
+	r = check_pages(place, db, error);
 	sqlite3_progress_handler(db, 0, NULL, NULL);
 	return r;
 }

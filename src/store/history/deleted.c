@@ -13,7 +13,7 @@ static int keep_row(struct connection *c, const struct memory *gone, struct text
 {
 	QUERY sql = {"INSERT INTO memory_deleted ({columns}, root, deleted_ms)"
 		     " SELECT {columns}, :root, CAST(:now AS BIGINT) FROM memory WHERE seq = :seq",
-		     .of = &memory_portrait, .members = {.without = MEMBER_MADE}};
+		     .of = &memory_schema, .members = {.without = MEMBER_MADE}};
 
 	return query_do(c, &sql, BIND(":root", root), BIND(":now", now_ms),
 			BIND(":seq", gone->seq));
@@ -44,7 +44,7 @@ int store_deleted_find(struct connection *c, const struct store_scope *scope, st
 {
 	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS
 		     "id >= :start AND id < :end AND " IN_SCOPE " LIMIT 2 {lock}",
-		     .of = &memory_portrait, .beside = read_deleted, .lock = QUERY_LOCKS_ROWS};
+		     .of = &memory_schema, .beside = read_deleted, .lock = QUERY_LOCKS_ROWS};
 
 	return store_memory_find_one(c, &sql, scope, prefix, arena, ret_row, ret_n);
 }
@@ -55,7 +55,7 @@ int store_deleted_list(struct connection *c, const struct store_scope *scope, un
 {
 	QUERY sql = {"SELECT {columns}, deleted_ms " ROOTS IN_SCOPE
 		     " ORDER BY deleted_ms DESC, seq DESC LIMIT :limit",
-		     .of = &memory_portrait, .beside = read_deleted};
+		     .of = &memory_schema, .beside = read_deleted};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND_SCOPE(scope), BIND(":limit", limit));
 	struct memory *rows = arena_alloc(arena, limit * sizeof(*rows));
@@ -82,7 +82,7 @@ int store_deleted_of(struct connection *c, struct text root, struct arena *arena
 		     struct memory **ret_rows, unsigned *ret_n)
 {
 	QUERY sql = {"SELECT {columns} FROM memory_deleted WHERE root = :root ORDER BY seq",
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 
 	return rows_all(c, &sql, arena, ret_rows, ret_n, BIND(":root", root));
 }

@@ -95,16 +95,15 @@ static const struct member said_members[] = {
 	SAID(INT, mark),  SAID(BOOL, by_user), SAID(BOOL, open), SAID(TIME, time_ms),
 	SAID(TEXT, text), SAID(TEXT, user),    SAID(TEXT, chat), SAID(TEXT, chat_type),
 };
-static const struct portrait said_portrait = PORTRAIT(struct store_said, said_members);
+static const struct schema said_schema = SCHEMA(struct store_said, said_members);
 
 int store_extract_read(struct connection *c, const struct store_extract_source *source,
 		       unsigned max_chars, size_t max_bytes, struct arena *arena,
 		       struct store_said **ret_rows, unsigned *ret_n)
 {
-	QUERY in_conversation = {SAID_IN_CONVERSATION, .of = &said_portrait};
+	QUERY in_conversation = {SAID_IN_CONVERSATION, .of = &said_schema};
 	QUERY in_session = {SAID_IN_SESSION("CAST(content AS TEXT)"),
-			    .postgres = SAID_IN_SESSION("koine_text(content)"),
-			    .of = &said_portrait};
+			    .postgres = SAID_IN_SESSION("koine_text(content)"), .of = &said_schema};
 	bool session = source->kind == EXTRACT_SESSION;
 	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep)

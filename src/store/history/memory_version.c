@@ -92,7 +92,7 @@ int store_memory_version_list(struct connection *c, int64_t memory, size_t max_b
 	QUERY sql = {
 		VERSIONS("memory_version", "v.memory = :memory") " ORDER BY valid_until_ms DESC,"
 								 " version DESC",
-		.of = &memory_portrait};
+		.of = &memory_schema};
 	struct row_list list = {.arena = arena, .max_bytes = max_bytes};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql, BIND(":memory", memory));
 
@@ -104,7 +104,7 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 {
 	QUERY sql = {VERSIONS("memory_version", "v.memory = :memory AND v.valid_until_ms > :at"
 						" AND v.valid_from_ms <= :at") " LIMIT 1",
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":memory", memory),
 			 BIND(":at", at_ms));
@@ -124,7 +124,7 @@ int store_memory_version_at(struct connection *c, int64_t memory, int64_t at_ms,
 					 " AND (:at = 0 OR v.valid_from_ms <= :at) "               \
 					 "AND " IN_SCOPE) " ORDER BY valid_until_ms" order         \
 							  ", version" order " LIMIT :limit",       \
-		      .of = &memory_portrait}
+		      .of = &memory_schema}
 
 static int find_of(struct connection *c, const struct store_former_opts *opts, struct text owner,
 		   struct row_list *list)
@@ -187,7 +187,7 @@ int store_memory_find_replaced(struct connection *c, struct text by, struct aren
 			       struct memory *ret_row, bool *ret_found)
 {
 	QUERY sql = {"SELECT {columns} FROM memory WHERE replaced_by = :by LIMIT 1",
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":by", by));
 }

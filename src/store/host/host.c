@@ -19,7 +19,7 @@ int store_host_draw_epoch(struct connection *c, int64_t *ret_epoch)
 int store_host_find(struct connection *c, struct text name, struct arena *arena,
 		    struct host *ret_host, bool *ret_found)
 {
-	QUERY sql = {"SELECT {columns} FROM host WHERE name = :name", .of = &host_portrait};
+	QUERY sql = {"SELECT {columns} FROM host WHERE name = :name", .of = &host_schema};
 
 	return rows_find(c, &sql, arena, ret_host, ret_found, BIND(":name", name));
 }
@@ -83,7 +83,7 @@ int store_host_now(struct connection *c, int64_t *ret_now_ms)
 int store_host_list(struct connection *c, struct arena *arena, struct host **ret_hosts,
 		    unsigned *ret_n, int64_t *ret_now_ms)
 {
-	QUERY sql = {"SELECT {columns} FROM host ORDER BY name", .of = &host_portrait};
+	QUERY sql = {"SELECT {columns} FROM host ORDER BY name", .of = &host_schema};
 	return rows_all(c, &sql, arena, ret_hosts, ret_n) ?: store_host_now(c, ret_now_ms);
 }
 

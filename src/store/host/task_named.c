@@ -38,7 +38,7 @@ static int find_one(struct connection *c, const struct task_named *t, struct row
 {
 	QUERY sql = {
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
-		.of = &task_portrait,
+		.of = &task_schema,
 	};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND(":id", t->id), BIND(":project", t->project));
@@ -54,7 +54,7 @@ static int find_many(struct connection *c, const struct task_named *tasks, unsig
 	QUERY sql = {
 		"SELECT {columns} FROM task WHERE (project, id) IN"
 		" (SELECT " LIST("projects", "TEXT") ", " LIST("ids", "TEXT") ")",
-		.of = &task_portrait,
+		.of = &task_schema,
 	};
 	CLEANUP(query_donep) struct statement *q = query_open(c, &sql);
 	CLEANUP(buf_donep) struct buf projects, ids;
@@ -109,7 +109,7 @@ struct before {
 
 #define ROW(kind, field) COLUMN(struct before, kind, field)
 static const struct member before_members[] = {ROW(INT, task), ROW(TEXT, id), ROW(INT, state)};
-static const struct portrait before_portrait = PORTRAIT(struct before, before_members);
+static const struct schema before_schema = SCHEMA(struct before, before_members);
 
 #define BEFORE(which)                                                                              \
 	"SELECT a.task, a.id, COALESCE(b.state, -1) FROM task_after AS a"                          \
@@ -120,8 +120,8 @@ static const struct portrait before_portrait = PORTRAIT(struct before, before_me
 static int find_before(struct connection *c, const struct task_named *tasks, unsigned n,
 		       struct row_list *list)
 {
-	QUERY of_one = {BEFORE("= :task"), .of = &before_portrait};
-	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")"), .of = &before_portrait};
+	QUERY of_one = {BEFORE("= :task"), .of = &before_schema};
+	QUERY of_many = {BEFORE("IN (SELECT " LIST("tasks", "BIGINT") ")"), .of = &before_schema};
 	CLEANUP(query_donep) struct statement *q = query_open(c, n == 1 ? &of_one : &of_many);
 	CLEANUP(buf_donep) struct buf seqs;
 	int r = 0;

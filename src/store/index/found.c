@@ -107,8 +107,8 @@ static void move(struct text *t, char **to)
 
 static struct found *found_new(const struct store_scope *scope, const struct memory *row)
 {
-	size_t size = sizeof(struct found) + portrait_bytes(&memory_portrait, row) +
-		      scope->user.len + scope->chat.len + scope->project.len;
+	size_t size = sizeof(struct found) + schema_bytes(&memory_schema, row) + scope->user.len +
+		      scope->chat.len + scope->project.len;
 	struct found *one = malloc(size);
 	char *to;
 
@@ -119,7 +119,8 @@ static struct found *found_new(const struct store_scope *scope, const struct mem
 	move(&one->scope.user, &to);
 	move(&one->scope.chat, &to);
 	move(&one->scope.project, &to);
-	portrait_each (m, &memory_portrait) {
+	schema_each(m, &memory_schema)
+	{
 		struct text *t = member_bytes(m, &one->row);
 
 		if (t)
@@ -167,7 +168,7 @@ int found_memories_get(struct found_memories *f, const struct store_scope *scope
 	one = find(f, scope, seq);
 	if (one) {
 		*ret_row = one->row;
-		r = portrait_copy(&memory_portrait, arena, ret_row);
+		r = schema_copy(&memory_schema, arena, ret_row);
 		list_remove(&one->age);
 		list_append(&f->ages, &one->age);
 	}

@@ -172,7 +172,7 @@ static int tell_row(struct connection *c, const struct store_scope *scope, int64
 {
 	QUERY sql = {"SELECT {columns} FROM memory WHERE seq = :seq"
 		     " AND " IN_SCOPE,
-		     .of = &memory_portrait};
+		     .of = &memory_schema};
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND(":seq", seq), BIND_SCOPE(scope));
 	struct memory row = {.seq = seq};
@@ -209,7 +209,7 @@ int store_memory_each_changed(struct connection *c, const struct store_scope *sc
 int store_memory_each_numbered(struct connection *c, const struct store_scope *scope, int64_t from,
 			       int64_t to, memory_fn fn, void *arg)
 {
-	QUERY sql = {NUMBERED(" NOT INDEXED"), .postgres = NUMBERED(""), .of = &memory_portrait};
+	QUERY sql = {NUMBERED(" NOT INDEXED"), .postgres = NUMBERED(""), .of = &memory_schema};
 	CLEANUP(query_donep)
 	struct statement *q =
 		query_open(c, &sql, BIND(":from", from), BIND(":to", to), BIND_SCOPE(scope));

@@ -46,7 +46,7 @@ static int last_seq(struct connection *c, int64_t *ret_seq)
 static const struct member bare_members[] = {BARE(INT, seq),      BARE(INT, hash),
 					     BARE(TEXT, owner),   BARE(TEXT, chat),
 					     BARE(TEXT, project), BARE(TEXT, content)};
-static const struct portrait bare_portrait = PORTRAIT(struct store_bare_memory, bare_members);
+static const struct schema bare_schema = SCHEMA(struct store_bare_memory, bare_members);
 
 static struct statement *open_bare(struct connection *c, const struct store_bare_opts *opts,
 				   int64_t to)
@@ -58,7 +58,7 @@ static struct statement *open_bare(struct connection *c, const struct store_bare
 		     " AND (m.expires_ms IS NULL OR m.expires_ms > :now)"
 		     " AND (v.seq IS NULL OR v.model <> :model OR (:dim <> 0 AND v.dim <> :dim))"
 		     " ORDER BY m.seq LIMIT :limit",
-		     .of = &bare_portrait};
+		     .of = &bare_schema};
 	return query_open(c, &sql, BIND(":chars", opts->max_chars), BIND(":after", opts->after),
 			  BIND(":to", to), BIND(":now", opts->now_ms), BIND(":limit", opts->limit),
 			  BIND_MODEL(&opts->model));
@@ -165,7 +165,7 @@ int store_memory_drop_vector(struct connection *c, int64_t seq)
 static const struct member owned_members[] = {WHOSE(TEXT, owner), WHOSE(TEXT, chat),
 					      WHOSE(TEXT, project), WHOSE(BLOB, bytes),
 					      WHOSE(REAL, scale)};
-static const struct portrait owned_portrait = PORTRAIT(struct store_owned_vector, owned_members);
+static const struct schema owned_schema = SCHEMA(struct store_owned_vector, owned_members);
 
 int store_memory_own_vector(struct connection *c, const struct store_model *model, int64_t seq,
 			    struct arena *arena, struct store_owned_vector *ret, bool *ret_found)
@@ -175,7 +175,7 @@ int store_memory_own_vector(struct connection *c, const struct store_model *mode
 		" JOIN memory_vector AS v ON v.seq = m.seq AND v.model = :model AND v.dim = :dim"
 		" JOIN memory_vector_bytes AS b ON b.seq = v.seq"
 		" WHERE m.seq = :seq AND length(b.bytes) = :dim",
-		.of = &owned_portrait};
+		.of = &owned_schema};
 	return rows_find(c, &sql, arena, ret, ret_found, BIND_MODEL(model), BIND(":seq", seq));
 }
 

@@ -121,17 +121,17 @@ static bool same_columns(const struct move_table *a, const struct move_table *b)
 }
 
 int move_catalogue_compare(const struct move_catalogue *a, const struct move_catalogue *b,
-			   struct why *why)
+			   struct error *error)
 {
 	for (unsigned i = 0; i < a->n; i++) {
 		const struct move_table *other = move_catalogue_find(b, a->tables[i].name);
 
 		if (!other || !same_columns(&a->tables[i], other))
-			return refuse(why, REFUSE_CONFLICT, "table %s differs between the stores",
+			return refuse(error, REFUSE_CONFLICT, "table %s differs between the stores",
 				      a->tables[i].name);
 	}
 	if (a->n != b->n)
-		return refuse(why, REFUSE_CONFLICT, "one store has %u tables, the other %u", a->n,
+		return refuse(error, REFUSE_CONFLICT, "one store has %u tables, the other %u", a->n,
 			      b->n);
 	return 0;
 }

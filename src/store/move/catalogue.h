@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "store/db/query.h"
 
 enum {
@@ -43,6 +43,6 @@ int move_catalogue_read(struct connection *c, struct move_catalogue *ret);
 
 /* Refuses two that differ in more than the order of their tables. */
 int move_catalogue_compare(const struct move_catalogue *a, const struct move_catalogue *b,
-			   struct why *why);
+			   struct error *error);
 
 const struct move_table *move_catalogue_find(const struct move_catalogue *c, const char *name);

@@ -246,23 +246,23 @@ static void describe_source(struct move *m, const char *identity)
 	snprintf(m->state, sizeof(m->state), "%.*s %s", (int)strcspn(identity, " "), identity, hex);
 }
 
-static int start_pairs(struct move *m, struct why *why)
+static int start_pairs(struct move *m, struct error *error)
 {
 	const struct move_catalogue *from = &m->from_tables;
-	int r = move_explain(&m->from, move_catalogue_read(&m->from.conn, &m->from_tables), why);
+	int r = move_explain(&m->from, move_catalogue_read(&m->from.conn, &m->from_tables), error);
 
 	for (unsigned i = 0; i < from->n && r == 0; i++) {
 		struct move_pair *p = &m->pairs[m->n_pairs++];
 
 		r = move_rows_init(&p->from, &m->from.conn, &from->tables[i]);
 		if (r == 0)
-			r = move_explain(&m->from, move_rows_count(&p->from, &p->n), why);
+			r = move_explain(&m->from, move_rows_count(&p->from, &p->n), error);
 		m->now.all_total += 3 * p->n;
 	}
 	return r;
 }
 
-static int read_source(struct move *m, struct why *why)
+static int read_source(struct move *m, struct error *error)
 {
 	char identity[MOVE_STATE_MAX / 2] = "";
 	int r = query_meta(&m->from.conn, TEXT("identity"), identity, sizeof(identity));
@@ -270,28 +270,28 @@ static int read_source(struct move *m, struct why *why)
 	for (unsigned i = 0; i < m->n_pairs && r == 0; i++)
 		r = sum_table(m, &m->pairs[i], MOVE_READING);
 	describe_source(m, identity);
-	return r == -ECANCELED && m->opts->stopped() ? r : move_explain(&m->from, r, why);
+	return r == -ECANCELED && m->opts->stopped() ? r : move_explain(&m->from, r, error);
 }
 
 /* A move goes on only from the same store, and only if that is as it was. */
-static int compare_state(struct move *m, const char *was, struct why *why)
+static int compare_state(struct move *m, const char *was, struct error *error)
 {
 	m->resumed = was[0] != '\0';
 	if (!m->resumed || strcmp(was, m->state) == 0)
 		return 0;
 	if (strncmp(was, m->state, strcspn(m->state, " ") + 1) == 0)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s has changed since the move into %.60s started: restart the move "
 			      "with another target",
 			      move_place_name(&m->from), move_place_name(&m->to));
-	return refuse(why, REFUSE_CONFLICT, "%s contains an unfinished move of another store",
+	return refuse(error, REFUSE_CONFLICT, "%s contains an unfinished move of another store",
 		      move_place_name(&m->to));
 }
 
-static int copy_all(struct move *m, struct why *why)
+static int copy_all(struct move *m, struct error *error)
 {
 	int r = move_catalogue_read(&m->to.conn, &m->to_tables)
-			?: move_catalogue_compare(&m->from_tables, &m->to_tables, why);
+			?: move_catalogue_compare(&m->from_tables, &m->to_tables, error);
 
 	for (unsigned i = 0; i < m->n_pairs && r == 0; i++) {
 		struct move_pair *p = &m->pairs[i];
@@ -303,7 +303,7 @@ static int copy_all(struct move *m, struct why *why)
 	return r;
 }
 
-static int check_all(struct move *m, struct why *why)
+static int check_all(struct move *m, struct error *error)
 {
 	int r = 0;
 
@@ -312,7 +312,7 @@ static int check_all(struct move *m, struct why *why)
 
 		r = sum_table(m, p, MOVE_CHECKING);
 		if (r == 0 && !move_sum_same(&p->from_sum, &p->to_sum))
-			r = refuse(why, REFUSE_INTERNAL,
+			r = refuse(error, REFUSE_INTERNAL,
 				   "the copy differs in table %s (%lld rows in the original, %lld "
 				   "in the copy)",
 				   p->from.table->name, (long long)p->from_sum.n,
@@ -321,21 +321,21 @@ static int check_all(struct move *m, struct why *why)
 	return r;
 }
 
-static int move_all(struct move *m, const char *from, const char *to, struct why *why)
+static int move_all(struct move *m, const char *from, const char *to, struct error *error)
 {
 	char was[MOVE_STATE_MAX];
-	int r = move_open_source(from, &m->from, why) ?: move_open_target(to, &m->to, was, why)
-			?: start_pairs(m, why) ?: read_source(m, why);
+	int r = move_open_source(from, &m->from, error) ?: move_open_target(to, &m->to, was, error)
+			?: start_pairs(m, error) ?: read_source(m, error);
 
 	if (r == 0)
-		r = compare_state(m, was, why);
+		r = compare_state(m, was, error);
 	if (r != 0)
 		return r;
-	r = prepare_target(m) ?: copy_all(m, why) ?: check_all(m, why)
+	r = prepare_target(m) ?: copy_all(m, error) ?: check_all(m, error)
 		?: in_transaction(m, finish_target);
 	if (r == -ECANCELED && m->opts->stopped())
 		return r;
-	return move_explain(m->from.conn.trouble ? &m->from : &m->to, r, why);
+	return move_explain(m->from.conn.trouble ? &m->from : &m->to, r, error);
 }
 
 static void move_free(struct move *m)
@@ -350,7 +350,7 @@ static void move_free(struct move *m)
 }
 
 int store_move(const char *from, const char *to, const struct move_opts *opts,
-	       struct store_moved *ret_moved, struct why *why)
+	       struct store_moved *ret_moved, struct error *error)
 {
 	struct move *m = calloc(1, sizeof(*m));
 	int r;
@@ -359,9 +359,9 @@ int store_move(const char *from, const char *to, const struct move_opts *opts,
 		return -ENOMEM;
 	m->opts = opts;
 	if (strcmp(from, to) == 0)
-		r = refuse(why, REFUSE_PARAMS, "both addresses are the same: %s", from);
+		r = refuse(error, REFUSE_PARAMS, "both addresses are the same: %s", from);
 	else
-		r = move_all(m, from, to, why);
+		r = move_all(m, from, to, error);
 	if (r == 0) {
 		*ret_moved = (struct store_moved) {.n_tables = m->n_pairs, .resumed = m->resumed};
 		for (unsigned i = 0; i < m->n_pairs; i++)

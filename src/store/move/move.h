@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "store/move/rows.h"
 
 enum move_phase { MOVE_READING, MOVE_COPYING, MOVE_CHECKING };
@@ -38,4 +38,4 @@ struct store_moved {
 };
 
 int store_move(const char *from, const char *to, const struct move_opts *opts,
-	       struct store_moved *ret_moved, struct why *why);
+	       struct store_moved *ret_moved, struct error *error);

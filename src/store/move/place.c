@@ -10,87 +10,90 @@ const char *move_place_name(const struct move_place *p)
 	return db_file_tail(p->ops->path(p->place));
 }
 
-int move_explain(const struct move_place *p, int r, struct why *why)
+int move_explain(const struct move_place *p, int r, struct error *error)
 {
-	return r < 0 && p->place && p->conn.db ? p->ops->explain(p->place, p->conn.db, r, why) : r;
+	return r < 0 && p->place && p->conn.db ? p->ops->explain(p->place, p->conn.db, r, error)
+					       : r;
 }
 
 static int find_kind(const char *url, struct move_place *p, const char **ret_address,
-		     struct why *why)
+		     struct error *error)
 {
-	struct why wrong = {.text = ""};
+	struct error wrong = {.text = ""};
 
 	if (store_check_url(url, &wrong) != 0)
-		return refuse(why, REFUSE_PARAMS, "invalid store address: %s", wrong.text);
-	return store_find_kind(url, &p->ops, ret_address, why);
+		return refuse(error, REFUSE_PARAMS, "invalid store address: %s", wrong.text);
+	return store_find_kind(url, &p->ops, ret_address, error);
 }
 
 /* Held and connected to; *ret_version is that of its tables, 0 where there are none. */
-static int open_place(struct move_place *p, const char *address, int *ret_version, struct why *why)
+static int open_place(struct move_place *p, const char *address, int *ret_version,
+		      struct error *error)
 {
-	int r = p->ops->open(address, &p->place, why);
+	int r = p->ops->open(address, &p->place, error);
 
 	if (r == 0)
-		r = p->ops->connect(p->place, CONNECTION_WRITER, &p->conn.db, why);
+		r = p->ops->connect(p->place, CONNECTION_WRITER, &p->conn.db, error);
 	if (r != 0)
 		return r;
 	p->conn.ops = p->ops;
-	r = schema_check(&p->conn, p->ops->path(p->place), why);
+	r = schema_check(&p->conn, p->ops->path(p->place), error);
 	if (r == 0 && p->ops->hold)
 		r = p->ops->hold(p->conn.db);
 	if (r == 0)
 		r = p->ops->version(p->conn.db, ret_version);
-	return move_explain(p, r, why);
+	return move_explain(p, r, error);
 }
 
-int move_open_source(const char *url, struct move_place *p, struct why *why)
+int move_open_source(const char *url, struct move_place *p, struct error *error)
 {
 	char state[MOVE_STATE_MAX] = "";
 	const char *address = NULL;
 	int version = 0;
-	int r = find_kind(url, p, &address, why);
+	int r = find_kind(url, p, &address, error);
 
 	if (r != 0)
 		return r;
 	if (p->ops->makes && p->ops->makes(address))
-		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", db_file_tail(address));
-	r = open_place(p, address, &version, why);
+		return refuse(error, REFUSE_NOT_FOUND, "store not found: %s",
+			      db_file_tail(address));
+	r = open_place(p, address, &version, error);
 	if (r != 0)
 		return r;
 	if (version == 0)
-		return refuse(why, REFUSE_NOT_FOUND, "store not found: %s", move_place_name(p));
+		return refuse(error, REFUSE_NOT_FOUND, "store not found: %s", move_place_name(p));
 	if (version < *p->ops->n_steps)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s has an older schema: start koined once with this store to update "
 			      "the schema",
 			      move_place_name(p));
-	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), state, sizeof(state)), why);
+	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), state, sizeof(state)), error);
 	if (r == 0 && state[0])
-		r = refuse(why, REFUSE_CONFLICT,
+		r = refuse(error, REFUSE_CONFLICT,
 			   "%s is incomplete: a move to this store is unfinished",
 			   move_place_name(p));
 	return r;
 }
 
 int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_STATE_MAX],
-		     struct why *why)
+		     struct error *error)
 {
 	const char *address = NULL;
 	int version = 0;
-	int r = find_kind(url, p, &address, why) ?: open_place(p, address, &version, why);
+	int r = find_kind(url, p, &address, error) ?: open_place(p, address, &version, error);
 
 	ret_state[0] = '\0';
 	if (r != 0 || version == 0)
 		return r;
-	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), ret_state, MOVE_STATE_MAX), why);
+	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), ret_state, MOVE_STATE_MAX), error);
 	if (r != 0)
 		return r;
 	if (!ret_state[0])
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "%s is already a store; refusing to overwrite it",
 			      move_place_name(p));
 	if (version < *p->ops->n_steps)
-		return refuse(why, REFUSE_CONFLICT,
+		return refuse(error, REFUSE_CONFLICT,
 			      "the move into %s was started by an older koine; restart the "
 			      "move with another target",
 			      move_place_name(p));

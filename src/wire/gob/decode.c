@@ -19,7 +19,7 @@ void gob_decoder_done(struct gob_decoder *d)
 	gob_reading_done(&d->definition);
 	arena_done(&d->scratch);
 	gob_types_done(&d->types);
-	why_free(d->broken);
+	error_free(d->broken);
 }
 
 bool gob_in_message(const struct gob_decoder *d)
@@ -33,13 +33,13 @@ static enum gob_said broken(struct gob_decoder *d, size_t len, size_t *ret_used,
 	*ret_used = len;
 	ret->value = NULL;
 	ret->type = NULL;
-	ret->why = *d->broken;
+	ret->error = *d->broken;
 	return GOB_BROKEN;
 }
 
 /* Whether a whole message is there; if so, it is d->in. A refusal means a broken stream. */
 static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *ret_whole,
-		       struct why *why)
+		       struct error *error)
 {
 	struct gob_in all = {.p = (const unsigned char *)in,
 			     .end = (const unsigned char *)in + len};
@@ -50,15 +50,15 @@ static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *
 	case GOB_NUMBER_SHORT:
 		return 0;
 	case GOB_NUMBER_BAD:
-		return refuse(why, REFUSE_PARSE, "gob: encoded unsigned integer out of range");
+		return refuse(error, REFUSE_PARSE, "gob: encoded unsigned integer out of range");
 	case GOB_NUMBER_OK:
 		break;
 	}
 	if (size > d->limits.message - d->bytes)
-		return refuse(why, REFUSE_TOO_LARGE, "gob: value larger than %zu bytes",
+		return refuse(error, REFUSE_TOO_LARGE, "gob: value larger than %zu bytes",
 			      d->limits.message);
 	if (size == 0)
-		return refuse(why, REFUSE_PARSE, "gob: empty message");
+		return refuse(error, REFUSE_PARSE, "gob: empty message");
 	if (size > gob_left(&all))
 		return 0;
 	d->in = (struct gob_in) {.p = all.p, .end = all.p + size};
@@ -66,7 +66,8 @@ static int cut_message(struct gob_decoder *d, const char *in, size_t len, bool *
 	return 0;
 }
 
-static enum gob_said end_value(struct gob_decoder *d, int r, struct why *why, struct gob_value *ret)
+static enum gob_said end_value(struct gob_decoder *d, int r, struct error *error,
+			       struct gob_value *ret)
 {
 	struct gob_node *root = d->value.root;
 
@@ -80,19 +81,19 @@ static enum gob_said end_value(struct gob_decoder *d, int r, struct why *why, st
 		return GOB_VALUE;
 	}
 	if (r < 0)
-		refuse(why, REFUSE_INTERNAL, "gob: out of memory");
+		refuse(error, REFUSE_INTERNAL, "gob: out of memory");
 	ret->value = NULL;
 	ret->type = NULL;
-	ret->why = *why;
+	ret->error = *error;
 	return GOB_REFUSED;
 }
 
-static int read_message(struct gob_decoder *d, struct arena *a, struct why *why)
+static int read_message(struct gob_decoder *d, struct arena *a, struct error *error)
 {
 	if (!d->value.arena)
 		gob_reading_begin(&d->value, a);
 	d->bytes += gob_left(&d->in);
-	return gob_read_on(d, &d->value, why);
+	return gob_read_on(d, &d->value, error);
 }
 
 enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, size_t len, bool eof,
@@ -103,30 +104,30 @@ enum gob_said gob_next(struct gob_decoder *d, struct arena *a, const char *in, s
 	if (!in)
 		in = ""; /* nothing was read; C11 defines no NULL + 0 */
 	while (!d->broken) {
-		struct why why; /* long, and mostly there is none */
+		struct error error; /* long, and mostly there is none */
 		bool whole;
 		int r;
 
-		why.code = 0;
-		why.text[0] = '\0';
-		why.field[0] = '\0';
+		error.code = 0;
+		error.text[0] = '\0';
+		error.field[0] = '\0';
 		d->begun = used < len || d->value.arena;
-		r = cut_message(d, in + used, len - used, &whole, &why);
+		r = cut_message(d, in + used, len - used, &whole, &error);
 		if (r == 0 && !whole && !(eof && d->begun)) {
 			*ret_used = used;
 			return GOB_MORE;
 		}
 		if (r == 0 && !whole)
-			r = refuse(&why, REFUSE_PARSE, "unexpected EOF");
+			r = refuse(&error, REFUSE_PARSE, "unexpected EOF");
 		if (r != 0) {
-			d->broken = why_keep(&why);
+			d->broken = error_keep(&error);
 			break;
 		}
 		used = (size_t)((const char *)d->in.end - in);
-		r = read_message(d, a, &why);
+		r = read_message(d, a, &error);
 		if (r != GOB_WAIT) {
 			*ret_used = used;
-			return end_value(d, r, &why, ret);
+			return end_value(d, r, &error, ret);
 		}
 	}
 	return broken(d, len, ret_used, ret);

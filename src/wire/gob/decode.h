@@ -25,7 +25,7 @@
 
 #include "base/arena.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "wire/gob/gob.h"
 #include "wire/gob/number.h"
 #include "wire/gob/type.h"
@@ -76,7 +76,7 @@ struct gob_decoder {
 	struct arena scratch;          /* for that one */
 	size_t bytes;                  /* of all messages of the value being read */
 	bool begun;                    /* a message has begun, or a value */
-	const struct why *broken;      /* NULL: not yet */
+	const struct error *broken;    /* NULL: not yet */
 };
 
 enum gob_said {
@@ -91,7 +91,7 @@ enum gob_said {
 struct gob_value {
 	struct value *value;
 	const struct gob_type *type;
-	struct why why; /* GOB_REFUSED, GOB_BROKEN; REFUSE_INTERNAL when memory ran out */
+	struct error error; /* GOB_REFUSED, GOB_BROKEN; REFUSE_INTERNAL when memory ran out */
 };
 
 void gob_decoder_init(struct gob_decoder *d, const struct gob_limits *limits);
@@ -121,4 +121,4 @@ void gob_reading_done(struct gob_reading *r);
  * Goes on with d->in. 0: the value has ended. GOB_WAIT, a refusal or a fault otherwise; only
  * after GOB_WAIT may it go on.
  */
-int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct why *why);
+int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct error *error);

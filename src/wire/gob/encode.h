@@ -23,7 +23,7 @@
 #include "base/buf.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "wire/gob/gob.h"
 #include "wire/gob/number.h"
 
@@ -101,7 +101,7 @@ void gob_end_interface(struct gob_encoder *e);
  * and missing ones are zero. Refuses with REFUSE_PARAMS what does not fit.
  */
 int gob_put(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-	    struct why *why);
+	    struct error *error);
 
 /* Any value, where the shape has an interface: under one of the names above. */
 void gob_put_any(struct gob_encoder *e, const struct value *v);

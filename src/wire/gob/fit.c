@@ -15,7 +15,7 @@ enum { STEPS_MAX = 20000, LEVELS_MAX = GOB_DEPTH_MAX, DESCRIPTION = 120 };
 
 struct fitting {
 	const struct gob_types *types;
-	struct why *why;
+	struct error *error;
 	unsigned steps;
 	unsigned level;
 };
@@ -85,7 +85,7 @@ static int wrong_field(struct fitting *f, const struct gob_shape *want, const st
 	char field[64];
 
 	snprintf(field, sizeof(field), "%.*s", TEXT_ARGS(name));
-	return refuse_field(f->why, field, "gob: wrong type (%s) for received field %.*s.%.*s",
+	return refuse_field(f->error, field, "gob: wrong type (%s) for received field %.*s.%.*s",
 			    gob_shape_go(want), TEXT_ARGS(type->name), TEXT_ARGS(name));
 }
 
@@ -96,9 +96,9 @@ static int fit_struct(struct fitting *f, int64_t id, const struct gob_shape *sha
 	int r = 0;
 
 	if (!type)
-		return refuse(f->why, REFUSE_PARAMS, "gob: unknown type id or corrupted data");
+		return refuse(f->error, REFUSE_PARAMS, "gob: unknown type id or corrupted data");
 	if (type->kind != GOB_STRUCT)
-		return refuse(f->why, REFUSE_PARAMS,
+		return refuse(f->error, REFUSE_PARAMS,
 			      "gob: type mismatch in decoder: want struct type %s; got non-struct",
 			      gob_shape_go(shape));
 	for (uint32_t i = 0; i < type->n_fields && r == 0; i++) {
@@ -106,7 +106,7 @@ static int fit_struct(struct fitting *f, int64_t id, const struct gob_shape *sha
 		const struct gob_shape *want = expected_field(shape, field->name);
 
 		if (field->name.len == 0)
-			return refuse(f->why, REFUSE_PARAMS,
+			return refuse(f->error, REFUSE_PARAMS,
 				      "gob: empty name for remote field of type %.*s",
 				      TEXT_ARGS(type->name));
 		if (!want)
@@ -142,7 +142,7 @@ static int fit_inner(struct fitting *f, int64_t id, const struct gob_shape *shap
 	if (shape->kind != GOB_STRUCT && !shape->elem)
 		return 0;
 	if (!take_step(f))
-		return refuse(f->why, REFUSE_PARAMS, "gob: invalid nesting depth");
+		return refuse(f->error, REFUSE_PARAMS, "gob: invalid nesting depth");
 	f->level++;
 	r = fit_below(f, id, shape);
 	f->level--;
@@ -158,7 +158,7 @@ static int fit_top(struct fitting *f, const struct gob_type *type, const struct 
 	if (shape->kind == GOB_STRUCT) {
 		r = fit_struct(f, type->id, shape, &matched);
 		if (r == 0 && matched == 0 && shape->n_fields > 0 && type->n_fields > 0)
-			r = refuse(f->why, REFUSE_PARAMS,
+			r = refuse(f->error, REFUSE_PARAMS,
 				   "gob: type mismatch: no fields matched compiling decoder for %s",
 				   shape->name);
 		return r;
@@ -167,11 +167,11 @@ static int fit_top(struct fitting *f, const struct gob_type *type, const struct 
 		return fit_inner(f, type->id, shape);
 	gob_type_describe(f->types, type->id, received, sizeof(received));
 	if (shape->kind == GOB_INTERFACE)
-		return refuse(f->why, REFUSE_PARAMS,
+		return refuse(f->error, REFUSE_PARAMS,
 			      "gob: local interface type %s can only be decoded from remote "
 			      "interface type; received concrete type %s",
 			      gob_shape_go(shape), received);
-	return refuse(f->why, REFUSE_PARAMS,
+	return refuse(f->error, REFUSE_PARAMS,
 		      "gob: decoding into local type %s, received remote type %s",
 		      gob_shape_go(shape), received);
 }
@@ -216,22 +216,22 @@ static bool number_fits(const struct value *v, const struct gob_shape *shape)
 }
 
 /* "Limit", or "element of Limit": Go's words. */
-static int out_of_range(struct why *why, const char *of, struct text name)
+static int out_of_range(struct error *error, const char *of, struct text name)
 {
 	char field[64];
 
 	snprintf(field, sizeof(field), "%.*s", TEXT_ARGS(name));
-	return refuse_field(why, field, "value for \"%s%.*s\" out of range", of, TEXT_ARGS(name));
+	return refuse_field(error, field, "value for \"%s%.*s\" out of range", of, TEXT_ARGS(name));
 }
 
 /* As deep as the decoder's limit let the tree become. */
 static int fit_values(const struct value *v, const struct gob_shape *shape, const char *of,
-		      struct text name, struct why *why)
+		      struct text name, struct error *error)
 {
 	int r = 0;
 
 	if (!number_fits(v, shape))
-		return out_of_range(why, of, name);
+		return out_of_range(error, of, name);
 	if ((shape->kind != GOB_STRUCT && !shape->elem) ||
 	    (v->kind != VALUE_ARRAY && v->kind != VALUE_OBJECT))
 		return 0;
@@ -239,9 +239,9 @@ static int fit_values(const struct value *v, const struct gob_shape *shape, cons
 		const struct text key = {.data = child->key, .len = child->key_len};
 
 		if (shape->kind != GOB_STRUCT)
-			r = fit_values(child, shape->elem, "element of ", name, why);
+			r = fit_values(child, shape->elem, "element of ", name, error);
 		else if (expected_field(shape, key))
-			r = fit_values(child, expected_field(shape, key), "", key, why);
+			r = fit_values(child, expected_field(shape, key), "", key, error);
 	}
 	return r;
 }
@@ -249,9 +249,9 @@ static int fit_values(const struct value *v, const struct gob_shape *shape, cons
 /* ---- both ---- */
 
 int gob_fit(struct gob_types *t, const struct gob_type *type, const struct value *value,
-	    const struct gob_shape *shape, struct why *why)
+	    const struct gob_shape *shape, struct error *error)
 {
-	struct fitting f = {.types = t, .why = why};
+	struct fitting f = {.types = t, .error = error};
 	unsigned slot = ((unsigned)type->id ^ (unsigned)((uintptr_t)shape >> 4)) % GOB_FITS;
 	int r;
 
@@ -262,5 +262,5 @@ int gob_fit(struct gob_types *t, const struct gob_type *type, const struct value
 		t->fits[slot].type = type;
 		t->fits[slot].shape = shape;
 	}
-	return fit_values(value, shape, "", text_of(gob_shape_go(shape)), why);
+	return fit_values(value, shape, "", text_of(gob_shape_go(shape)), error);
 }

@@ -75,13 +75,13 @@ void gob_put_any(struct gob_encoder *e, const struct value *v)
 
 /* ---- what has ---- */
 
-static int unfit(const struct gob_shape *shape, const struct value *v, struct why *why)
+static int unfit(const struct gob_shape *shape, const struct value *v, struct error *error)
 {
 	char field[64] = "";
 
 	if (v->key)
 		memcpy(field, v->key, v->key_len < sizeof(field) ? v->key_len : sizeof(field) - 1);
-	return refuse_field(why, field, "%s: expected %s, got %s", field[0] ? field : "value",
+	return refuse_field(error, field, "%s: expected %s, got %s", field[0] ? field : "value",
 			    gob_shape_go(shape), value_kind_name(v));
 }
 
@@ -103,7 +103,7 @@ static bool as_uint(const struct value *v, uint64_t *ret)
 }
 
 static int put_number(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-		      struct why *why)
+		      struct error *error)
 {
 	uint64_t u;
 	int64_t n;
@@ -116,17 +116,17 @@ static int put_number(struct gob_encoder *e, const struct gob_shape *shape, cons
 	else if (shape->kind == GOB_FLOAT && value_double(v, &d))
 		gob_float(e, d);
 	else
-		return unfit(shape, v, why);
+		return unfit(shape, v, error);
 	return 0;
 }
 
 static int put_struct(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-		      struct why *why)
+		      struct error *error)
 {
 	int r = 0;
 
 	if (v->kind != VALUE_OBJECT)
-		return unfit(shape, v, why);
+		return unfit(shape, v, error);
 	gob_begin_struct(e);
 	for (unsigned i = 0; i < shape->n_fields && r == 0; i++) {
 		const struct value *member = value_find(v, shape->fields[i].name);
@@ -134,38 +134,38 @@ static int put_struct(struct gob_encoder *e, const struct gob_shape *shape, cons
 		if (!member || member->kind == VALUE_NULL)
 			continue;
 		gob_field(e, i);
-		r = gob_put(e, shape->fields[i].shape, member, why);
+		r = gob_put(e, shape->fields[i].shape, member, error);
 	}
 	gob_end_struct(e);
 	return r;
 }
 
 static int put_list(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-		    struct why *why)
+		    struct error *error)
 {
 	int r = 0;
 
 	if (v->kind != VALUE_ARRAY || (shape->kind == GOB_ARRAY && v->len != shape->len))
-		return unfit(shape, v, why);
+		return unfit(shape, v, error);
 	gob_begin_list(e, v->len);
 	for (const struct value *child = v->first; child && r == 0; child = child->next)
-		r = gob_put(e, shape->elem, child, why);
+		r = gob_put(e, shape->elem, child, error);
 	gob_end_list(e);
 	return r;
 }
 
 /* Keys are strings in a tree; other kinds of keys are for those who push. */
 static int put_map(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-		   struct why *why)
+		   struct error *error)
 {
 	int r = 0;
 
 	if (v->kind != VALUE_OBJECT || shape->key->kind != GOB_STRING)
-		return unfit(shape, v, why);
+		return unfit(shape, v, error);
 	gob_begin_map(e, v->len);
 	for (const struct value *child = v->first; child && r == 0; child = child->next) {
 		gob_text(e, (struct text) {.data = child->key, .len = child->key_len});
-		r = gob_put(e, shape->elem, child, why);
+		r = gob_put(e, shape->elem, child, error);
 	}
 	gob_end_map(e);
 	return r;
@@ -207,24 +207,24 @@ static const struct value *or_zero(const struct gob_shape *shape, const struct v
 }
 
 int gob_put(struct gob_encoder *e, const struct gob_shape *shape, const struct value *v,
-	    struct why *why)
+	    struct error *error)
 {
 	v = or_zero(shape, v);
 	switch (shape->kind) {
 	case GOB_BOOL:
 		if (v->kind != VALUE_TRUE && v->kind != VALUE_FALSE)
-			return unfit(shape, v, why);
+			return unfit(shape, v, error);
 		gob_bool(e, v->kind == VALUE_TRUE);
 		return 0;
 	case GOB_INT:
 	case GOB_UINT:
 	case GOB_FLOAT:
-		return put_number(e, shape, v, why);
+		return put_number(e, shape, v, error);
 	case GOB_BYTES:
 	case GOB_STRING:
 	case GOB_OPAQUE:
 		if (v->kind != VALUE_STRING)
-			return unfit(shape, v, why);
+			return unfit(shape, v, error);
 		gob_text(e, value_text(v));
 		return 0;
 	case GOB_INTERFACE:
@@ -232,13 +232,13 @@ int gob_put(struct gob_encoder *e, const struct gob_shape *shape, const struct v
 		return 0;
 	case GOB_ARRAY:
 	case GOB_SLICE:
-		return put_list(e, shape, v, why);
+		return put_list(e, shape, v, error);
 	case GOB_MAP:
-		return put_map(e, shape, v, why);
+		return put_map(e, shape, v, error);
 	case GOB_STRUCT:
-		return put_struct(e, shape, v, why);
+		return put_struct(e, shape, v, error);
 	case GOB_COMPLEX:
 		break;
 	}
-	return unfit(shape, v, why);
+	return unfit(shape, v, error);
 }

@@ -34,7 +34,7 @@ struct reader {
 	struct gob_decoder *d;
 	struct gob_reading *r;
 	struct gob_in *in;
-	struct why *why;
+	struct error *error;
 };
 
 void gob_reading_begin(struct gob_reading *r, struct arena *a)
@@ -59,7 +59,7 @@ void gob_reading_done(struct gob_reading *r)
 
 static int bad(const struct reader *w, const char *what)
 {
-	return refuse(w->why, REFUSE_PARSE, "%s", what);
+	return refuse(w->error, REFUSE_PARSE, "%s", what);
 }
 
 static int get_uint(struct reader *w, uint64_t *ret)
@@ -92,7 +92,7 @@ static int get_bytes(struct reader *w, const char *what, struct text *ret)
 	if (e != 0)
 		return e;
 	if (n > gob_left(w->in))
-		return refuse(w->why, REFUSE_PARSE,
+		return refuse(w->error, REFUSE_PARSE,
 			      "gob: invalid %s length %llu: exceeds input size %zu", what,
 			      (unsigned long long)n, gob_left(w->in));
 	*ret = (struct text) {.data = (const char *)w->in->p, .len = (size_t)n};
@@ -106,7 +106,7 @@ static int no_memory(const struct reader *w, size_t n)
 	const struct arena *a = w->r->arena;
 
 	if (n + 64 > a->max - a->used)
-		return refuse(w->why, REFUSE_TOO_LARGE, "gob: value needs more than %zu bytes",
+		return refuse(w->error, REFUSE_TOO_LARGE, "gob: value needs more than %zu bytes",
 			      a->max);
 	return -ENOMEM;
 }
@@ -127,7 +127,7 @@ static int new_node(struct reader *w, const struct gob_type *type, enum value_ki
 	struct gob_node *node;
 
 	if (w->r->n_values >= w->d->limits.values)
-		return refuse(w->why, REFUSE_TOO_LARGE, "gob: more than %u values",
+		return refuse(w->error, REFUSE_TOO_LARGE, "gob: more than %u values",
 			      w->d->limits.values);
 	node = arena_alloc(w->r->arena, sizeof(*node));
 	if (!node)
@@ -293,7 +293,7 @@ static int push(struct reader *w, const struct gob_type *type, struct gob_node *
 	unsigned cap = r->cap_open ? 2 * r->cap_open : FIRST_OPEN;
 
 	if (r->n_open >= w->d->limits.depth)
-		return refuse(w->why, REFUSE_TOO_LARGE, "gob: nested deeper than %u levels",
+		return refuse(w->error, REFUSE_TOO_LARGE, "gob: nested deeper than %u levels",
 			      w->d->limits.depth);
 	if (r->n_open == r->cap_open) {
 		struct gob_open *more = realloc(r->open, cap * sizeof(*more));
@@ -336,7 +336,7 @@ static int open_interface(struct reader *w)
 	if (e != 0)
 		return e;
 	if (name.len > GOB_NAME_MAX)
-		return refuse(w->why, REFUSE_PARSE, "gob: name too long (%zu bytes)", name.len);
+		return refuse(w->error, REFUSE_PARSE, "gob: name too long (%zu bytes)", name.len);
 	if (name.len == 0) {
 		e = new_node(w, NULL, VALUE_NULL, &node);
 		return e != 0 ? e : attach(w, node);
@@ -351,16 +351,16 @@ static int open_interface(struct reader *w)
 static int read_definition(struct reader *w, int64_t id)
 {
 	struct gob_reading *r = &w->d->definition;
-	int e = gob_type_may_define(&w->d->types, id, w->why);
+	int e = gob_type_may_define(&w->d->types, id, w->error);
 
 	if (e != 0)
 		return e;
 	gob_reading_begin(r, &w->d->scratch);
 	r->at = GOB_AT_VALUE;
 	r->want = gob_type_find(&w->d->types, GOB_WIRE_TYPE);
-	e = gob_read_on(w->d, r, w->why);
+	e = gob_read_on(w->d, r, w->error);
 	if (e == 0)
-		e = gob_type_define(&w->d->types, id, &r->root->value, w->why);
+		e = gob_type_define(&w->d->types, id, &r->root->value, w->error);
 	arena_reset(&w->d->scratch);
 	return e;
 }
@@ -486,7 +486,7 @@ static int step_struct(struct reader *w, struct gob_open *o)
 static int next_member(struct reader *w, struct gob_open *o)
 {
 	if (gob_left(w->in) == 0)
-		return refuse(w->why, REFUSE_PARSE,
+		return refuse(w->error, REFUSE_PARSE,
 			      "gob: decoding array or slice: length exceeds input size (%llu "
 			      "elements)",
 			      (unsigned long long)o->n);
@@ -520,7 +520,7 @@ static int word_key(struct reader *w, struct gob_node *key)
 	j = json_writer(&out);
 	json_value(&j, v);
 	if (out.err == -EMSGSIZE)
-		e = refuse(w->why, REFUSE_TOO_LARGE, "gob: map key longer than %d bytes",
+		e = refuse(w->error, REFUSE_TOO_LARGE, "gob: map key longer than %d bytes",
 			   GOB_KEY_MAX);
 	else if (out.err != 0)
 		e = out.err;
@@ -558,9 +558,9 @@ static int step(struct reader *w)
 	return step_list(w, o);
 }
 
-int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct why *why)
+int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct error *error)
 {
-	struct reader w = {.d = d, .r = r, .in = &d->in, .why = why};
+	struct reader w = {.d = d, .r = r, .in = &d->in, .error = error};
 	int e = 0;
 
 	while (e == 0) {

@@ -106,14 +106,14 @@ const struct gob_type *gob_type_find(const struct gob_types *t, int64_t id)
 	return at < t->n && t->by_id[at]->id == id ? t->by_id[at] : NULL;
 }
 
-int gob_type_may_define(const struct gob_types *t, int64_t id, struct why *why)
+int gob_type_may_define(const struct gob_types *t, int64_t id, struct error *error)
 {
 	if (id < GOB_FIRST_ID || gob_type_find(t, id))
-		return refuse(why, REFUSE_PARSE, "gob: duplicate type received");
+		return refuse(error, REFUSE_PARSE, "gob: duplicate type received");
 	if (id > INT32_MAX)
-		return refuse(why, REFUSE_PARSE, "gob: type id out of range");
+		return refuse(error, REFUSE_PARSE, "gob: type id out of range");
 	if (t->n >= t->limits.types)
-		return refuse(why, REFUSE_TOO_LARGE, "gob: more than %u types", t->limits.types);
+		return refuse(error, REFUSE_TOO_LARGE, "gob: more than %u types", t->limits.types);
 	return 0;
 }
 
@@ -132,14 +132,14 @@ static int make_room(struct gob_types *t)
 	return 0;
 }
 
-static void *keep(struct gob_types *t, size_t n, int *ret_error, struct why *why)
+static void *keep(struct gob_types *t, size_t n, int *ret_error, struct error *error)
 {
 	void *p = arena_zalloc(&t->arena, n);
 
 	if (!p && n > t->arena.max - t->arena.used)
 		*ret_error =
-			refuse(why, REFUSE_TOO_LARGE, "gob: type definitions larger than %zu bytes",
-			       t->limits.type_bytes);
+			refuse(error, REFUSE_TOO_LARGE,
+			       "gob: type definitions larger than %zu bytes", t->limits.type_bytes);
 	else if (!p)
 		*ret_error = -ENOMEM;
 	return p;
@@ -147,7 +147,7 @@ static void *keep(struct gob_types *t, size_t n, int *ret_error, struct why *why
 
 /* ---- from a value to a type ---- */
 
-static int keep_text(struct gob_types *t, struct text text, struct text *ret, struct why *why)
+static int keep_text(struct gob_types *t, struct text text, struct text *ret, struct error *error)
 {
 	char *copy;
 	int r = 0;
@@ -155,7 +155,7 @@ static int keep_text(struct gob_types *t, struct text text, struct text *ret, st
 	*ret = TEXT("");
 	if (text.len == 0)
 		return 0;
-	copy = keep(t, text.len, &r, why);
+	copy = keep(t, text.len, &r, error);
 	if (!copy)
 		return r;
 	memcpy(copy, text.data, text.len);
@@ -173,7 +173,7 @@ static int32_t member_id(const struct value *v, const char *key)
 }
 
 static int read_fields(struct gob_types *t, const struct value *list, struct gob_type *type,
-		       struct why *why)
+		       struct error *error)
 {
 	struct gob_field *fields, *at;
 	int r = 0;
@@ -181,14 +181,14 @@ static int read_fields(struct gob_types *t, const struct value *list, struct gob
 	if (!list || list->len == 0)
 		return 0;
 	if (list->len > t->limits.fields)
-		return refuse(why, REFUSE_TOO_LARGE, "gob: type has more than %u fields",
+		return refuse(error, REFUSE_TOO_LARGE, "gob: type has more than %u fields",
 			      t->limits.fields);
-	fields = at = keep(t, list->len * sizeof(*fields), &r, why);
+	fields = at = keep(t, list->len * sizeof(*fields), &r, error);
 	if (!fields)
 		return r;
 	value_each (field, list) {
 		at->id = member_id(field, "Id");
-		r = keep_text(t, value_text(value_find(field, "Name")), &at->name, why);
+		r = keep_text(t, value_text(value_find(field, "Name")), &at->name, error);
 		if (r != 0)
 			return r;
 		at++;
@@ -218,7 +218,8 @@ static enum gob_kind kind_of_member(const struct value *member)
 	return 0;
 }
 
-static int fill(struct gob_types *t, const struct value *v, struct gob_type *type, struct why *why)
+static int fill(struct gob_types *t, const struct value *v, struct gob_type *type,
+		struct error *error)
 {
 	int64_t len = 0;
 	int r;
@@ -227,34 +228,34 @@ static int fill(struct gob_types *t, const struct value *v, struct gob_type *typ
 	type->elem = member_id(v, "Elem");
 	value_int(value_find(v, "Len"), &len);
 	if (len < 0)
-		return refuse(why, REFUSE_PARSE, "gob: array with a negative length");
+		return refuse(error, REFUSE_PARSE, "gob: array with a negative length");
 	type->len = (uint64_t)len;
 	r = keep_text(t, value_text(value_find(value_find(v, "CommonType"), "Name")), &type->name,
-		      why);
+		      error);
 	if (r == 0 && type->kind == GOB_STRUCT)
-		r = read_fields(t, value_find(v, "Field"), type, why);
+		r = read_fields(t, value_find(v, "Field"), type, error);
 	return r;
 }
 
-int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, struct why *why)
+int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, struct error *error)
 {
 	struct gob_type *type;
 	unsigned at;
-	int r = gob_type_may_define(t, id, why);
+	int r = gob_type_may_define(t, id, error);
 
 	if (r != 0)
 		return r;
 	if (wire->len != 1)
-		return refuse(why, REFUSE_PARSE, "gob: a definition must define one type");
+		return refuse(error, REFUSE_PARSE, "gob: a definition must define one type");
 	r = make_room(t);
 	if (r != 0)
 		return r;
-	type = keep(t, sizeof(*type), &r, why);
+	type = keep(t, sizeof(*type), &r, error);
 	if (!type)
 		return r;
 	type->id = (int32_t)id;
 	type->kind = kind_of_member(wire->first);
-	r = fill(t, wire->first, type, why);
+	r = fill(t, wire->first, type, error);
 	if (r != 0)
 		return r;
 	at = place_of(t, id);

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/text.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "wire/gob/gob.h"
 
 struct gob_field {
@@ -57,10 +57,10 @@ const struct gob_type *gob_type_find(const struct gob_types *t, int64_t id);
  * Refuses ids that are taken or reserved, and what defines nothing or two things, with
  * REFUSE_PARSE; what exceeds the limits with REFUSE_TOO_LARGE.
  */
-int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, struct why *why);
+int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, struct error *error);
 
 /* Refuses what gob_type_define would refuse for its id alone. */
-int gob_type_may_define(const struct gob_types *t, int64_t id, struct why *why);
+int gob_type_may_define(const struct gob_types *t, int64_t id, struct error *error);
 
 /* The type as Go describes it in an error, cut to size. */
 void gob_type_describe(const struct gob_types *t, int64_t id, char *ret_text, size_t size);
@@ -74,9 +74,9 @@ void gob_type_describe(const struct gob_types *t, int64_t id, char *ret_text, si
  */
 
 /*
- * Refuses with REFUSE_PARAMS. `field` of why names the field at fault, if there is one.
+ * Refuses with REFUSE_PARAMS. `field` of error names the field at fault, if there is one.
  *
  * type and value are what decode.h has read from the stream that has these types.
  */
 int gob_fit(struct gob_types *t, const struct gob_type *type, const struct value *value,
-	    const struct gob_shape *shape, struct why *why);
+	    const struct gob_shape *shape, struct error *error);

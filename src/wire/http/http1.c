@@ -101,11 +101,11 @@ static enum frame_kind say_refused(const struct http *h, size_t len, size_t *ret
 	*ret_used = len;
 	ret->status = h->status;
 	ret->target = text_of(h->refusal_target);
-	refuse(&ret->why, h->code, "%s", h->refusal_text ? h->refusal_text : "Bad request");
+	refuse(&ret->error, h->code, "%s", h->refusal_text ? h->refusal_text : "Bad request");
 	return FRAME_REFUSED;
 }
 
-/* ret->why says why. */
+/* ret->error says why. */
 static enum frame_kind begin_refusal(struct http *h, int status, size_t len, size_t *ret_used,
 				     struct frame *ret)
 {
@@ -117,8 +117,9 @@ static enum frame_kind begin_refusal(struct http *h, int status, size_t len, siz
 	free_request(h);
 	h->phase = IN_REFUSAL;
 	h->status = status;
-	h->code = ret->why.code;
-	h->refusal_text = strdup(ret->why.text); /* without memory the later answer is less exact */
+	h->code = ret->error.code;
+	h->refusal_text =
+		strdup(ret->error.text); /* without memory the later answer is less exact */
 	*ret_used = len;
 	ret->status = status;
 	ret->target = text_of(h->refusal_target);
@@ -153,62 +154,63 @@ static size_t skip_blank_lines(struct http *h, const char *in, size_t len)
 
 /* `raw` bytes stand before the line's newline, or are all there is so far. */
 static int check_head_limits(const struct http *h, const char *line, size_t raw, bool whole,
-			     struct why *why)
+			     struct error *error)
 {
 	size_t limit = h->limits.http_headers;
 	size_t end = h->at + raw + (whole ? 1 : 0);
 
 	if (h->phase == IN_REQUEST_LINE) {
 		if (raw > h->limits.http_line && raw - h->limits.http_line > 1)
-			return http_refuse(why, 414, "request line longer than %zu bytes",
+			return http_refuse(error, 414, "request line longer than %zu bytes",
 					   h->limits.http_line);
 		return 0;
 	}
 	if (raw == 1 && line[0] == '\r')
 		return 0; /* the blank line that ends them is not one of them */
 	if (end - h->headers_at > limit)
-		return http_refuse(why, 431, "headers larger than %zu bytes", limit);
+		return http_refuse(error, 431, "headers larger than %zu bytes", limit);
 	return 0;
 }
 
-static int read_request_line(struct http *h, const char *line, size_t raw, struct why *why)
+static int read_request_line(struct http *h, const char *line, size_t raw, struct error *error)
 {
 	/* without its CR the line is read as it is, and a stray CR is no version */
 	size_t n = raw > 0 && line[raw - 1] == '\r' ? raw - 1 : raw;
-	int status = http_head_request_line(&h->head, line, n, why);
+	int status = http_head_request_line(&h->head, line, n, error);
 
 	if (status != 0)
 		return status;
 	if (n == raw)
-		return http_refuse(why, 400, "Invalid request line: it must end in CRLF");
+		return http_refuse(error, 400, "Invalid request line: it must end in CRLF");
 	h->phase = IN_HEADERS;
 	h->headers_at = h->at + raw + 1;
 	return 0;
 }
 
-static int read_header_line(struct http *h, const char *line, size_t raw, struct why *why)
+static int read_header_line(struct http *h, const char *line, size_t raw, struct error *error)
 {
 	if (raw == 0 || line[raw - 1] != '\r')
-		return http_refuse(why, 400, "Invalid header line: it must end in CRLF");
+		return http_refuse(error, 400, "Invalid header line: it must end in CRLF");
 	if (raw == 1) {
 		h->phase = IN_BODY;
 		return 0;
 	}
-	return http_head_header(&h->head, line, raw - 1, why);
+	return http_head_header(&h->head, line, raw - 1, error);
 }
 
 /* 0 once the blank line was read; then h->at is where the body starts. */
-static int read_head(struct http *h, const char *in, size_t len, struct why *why)
+static int read_head(struct http *h, const char *in, size_t len, struct error *error)
 {
 	while (h->seen < len) {
 		const char *line = in + h->at;
 		const char *newline = memchr(in + h->seen, '\n', len - h->seen);
 		size_t raw = (size_t)((newline ? newline : in + len) - line);
-		int status = check_head_limits(h, line, raw, newline != NULL, why);
+		int status = check_head_limits(h, line, raw, newline != NULL, error);
 
 		if (status == 0 && newline)
-			status = h->phase == IN_REQUEST_LINE ? read_request_line(h, line, raw, why)
-							     : read_header_line(h, line, raw, why);
+			status = h->phase == IN_REQUEST_LINE
+					 ? read_request_line(h, line, raw, error)
+					 : read_header_line(h, line, raw, error);
 		if (status != 0)
 			return status;
 		if (!newline) {
@@ -218,23 +220,23 @@ static int read_head(struct http *h, const char *in, size_t len, struct why *why
 		h->at += raw + 1;
 		h->seen = h->at;
 		if (h->phase == IN_BODY)
-			return http_head_finish(&h->head, why);
+			return http_head_finish(&h->head, error);
 	}
 	return MORE;
 }
 
-static int too_large(const struct http *h, uint64_t n, struct why *why)
+static int too_large(const struct http *h, uint64_t n, struct error *error)
 {
-	return http_refuse(why, 413, "Request body too large: %llu > %zu", (unsigned long long)n,
+	return http_refuse(error, 413, "Request body too large: %llu > %zu", (unsigned long long)n,
 			   h->limits.message);
 }
 
 /* The chunks after it will be removed, so the head moves to a place of its own. */
-static int begin_chunks(struct http *h, const char *in, size_t *used, struct why *why)
+static int begin_chunks(struct http *h, const char *in, size_t *used, struct error *error)
 {
 	buf_add(&h->head_copy, in, h->at);
 	if (h->head_copy.err != 0)
-		return http_refuse(why, 500, "out of memory");
+		return http_refuse(error, 500, "out of memory");
 	http_head_rebase(&h->head, in, h->head_copy.data);
 	*used += h->at;
 	h->at = 0;
@@ -248,7 +250,7 @@ static int begin_chunks(struct http *h, const char *in, size_t *used, struct why
  * *ret_n to its length without CRLF, or refuses with `status` and `what`.
  */
 static int take_line(const char *in, size_t len, size_t *used, size_t limit, int status,
-		     const char *what, struct why *why, size_t *ret_n)
+		     const char *what, struct error *error, size_t *ret_n)
 {
 	size_t left = len - *used;
 	size_t most = left < limit + 2 ? left : limit + 2;
@@ -258,16 +260,16 @@ static int take_line(const char *in, size_t len, size_t *used, size_t limit, int
 	if (!newline && left < limit + 2)
 		return MORE;
 	if (!newline)
-		return http_refuse(why, status, "%s is too long", what);
+		return http_refuse(error, status, "%s is too long", what);
 	if (newline == line || newline[-1] != '\r')
-		return http_refuse(why, 400, "%s does not end in CRLF", what);
+		return http_refuse(error, 400, "%s does not end in CRLF", what);
 	*ret_n = (size_t)(newline - line) - 1;
 	*used += *ret_n + 2;
 	return 0;
 }
 
 /* "1a" or "1a;name=value"; the extension means nothing to us but must not hide anything. */
-static int parse_chunk_size(const char *line, size_t n, uint64_t *ret, struct why *why)
+static int parse_chunk_size(const char *line, size_t n, uint64_t *ret, struct error *error)
 {
 	uint64_t size = 0;
 	size_t i = 0;
@@ -275,40 +277,40 @@ static int parse_chunk_size(const char *line, size_t n, uint64_t *ret, struct wh
 	while (i < n && i < CHUNK_DIGITS && hex_digit(line[i]) >= 0)
 		size = size << 4 | (uint64_t)hex_digit(line[i++]);
 	if (i == 0 || (i < n && line[i] != ';') || !http_is_clean(line + i, n - i))
-		return http_refuse(why, 400, "Invalid chunk size");
+		return http_refuse(error, 400, "Invalid chunk size");
 	*ret = size;
 	return 0;
 }
 
 static int read_chunk_size(struct http *h, const char *in, size_t len, size_t *used,
-			   struct why *why)
+			   struct error *error)
 {
 	size_t line_at = *used, n = 0;
 	uint64_t size = 0, total;
-	int r = take_line(in, len, used, CHUNK_LINE, 400, "chunk size line", why, &n);
+	int r = take_line(in, len, used, CHUNK_LINE, 400, "chunk size line", error, &n);
 
 	if (r == 0)
-		r = parse_chunk_size(in + line_at, n, &size, why);
+		r = parse_chunk_size(in + line_at, n, &size, error);
 	if (r != 0)
 		return r;
 	if (__builtin_add_overflow(size, (uint64_t)h->body.len, &total))
 		total = UINT64_MAX;
 	if (total > h->limits.message)
-		return too_large(h, total, why);
+		return too_large(h, total, error);
 	h->chunk_left = size;
 	h->phase = size > 0 ? IN_CHUNK_DATA : IN_TRAILER;
 	return 0;
 }
 
 static int read_chunk_data(struct http *h, const char *in, size_t len, size_t *used,
-			   struct why *why)
+			   struct error *error)
 {
 	size_t left = len - *used;
 	size_t n = h->chunk_left < left ? (size_t)h->chunk_left : left;
 
 	buf_add(&h->body, in + *used, n);
 	if (h->body.err != 0)
-		return http_refuse(why, 500, "out of memory");
+		return http_refuse(error, 500, "out of memory");
 	*used += n;
 	h->chunk_left -= n;
 	if (h->chunk_left > 0)
@@ -317,10 +319,11 @@ static int read_chunk_data(struct http *h, const char *in, size_t len, size_t *u
 	return 0;
 }
 
-static int read_chunk_end(struct http *h, const char *in, size_t len, size_t *used, struct why *why)
+static int read_chunk_end(struct http *h, const char *in, size_t len, size_t *used,
+			  struct error *error)
 {
 	size_t n;
-	int r = take_line(in, len, used, 0, 400, "chunk", why, &n);
+	int r = take_line(in, len, used, 0, 400, "chunk", error, &n);
 
 	if (r == 0)
 		h->phase = IN_CHUNK_SIZE;
@@ -328,12 +331,13 @@ static int read_chunk_end(struct http *h, const char *in, size_t len, size_t *us
 }
 
 /* Trailers are checked and dropped. Leaves IN_TRAILER when the body is whole. */
-static int read_trailer(struct http *h, const char *in, size_t len, size_t *used, struct why *why)
+static int read_trailer(struct http *h, const char *in, size_t len, size_t *used,
+			struct error *error)
 {
 	size_t line_at = *used, n = 0;
 	size_t limit = h->limits.http_headers - h->n_trailer_bytes;
 	struct http_header dropped;
-	int r = take_line(in, len, used, limit, 431, "trailer", why, &n);
+	int r = take_line(in, len, used, limit, 431, "trailer", error, &n);
 
 	if (r != 0)
 		return r;
@@ -342,29 +346,30 @@ static int read_trailer(struct http *h, const char *in, size_t len, size_t *used
 		return 0;
 	}
 	if (h->n_trailers++ == h->limits.n_headers)
-		return http_refuse(why, 431, "more than %u trailers", h->limits.n_headers);
+		return http_refuse(error, 431, "more than %u trailers", h->limits.n_headers);
 	h->n_trailer_bytes += n;
-	return http_header_parse(in + line_at, n, &dropped, why);
+	return http_header_parse(in + line_at, n, &dropped, error);
 }
 
 /* 0 once the body is whole in h->body. */
-static int read_chunks(struct http *h, const char *in, size_t len, size_t *used, struct why *why)
+static int read_chunks(struct http *h, const char *in, size_t len, size_t *used,
+		       struct error *error)
 {
 	int r = 0;
 
 	while (r == 0) {
 		switch (h->phase) {
 		case IN_CHUNK_SIZE:
-			r = read_chunk_size(h, in, len, used, why);
+			r = read_chunk_size(h, in, len, used, error);
 			break;
 		case IN_CHUNK_DATA:
-			r = read_chunk_data(h, in, len, used, why);
+			r = read_chunk_data(h, in, len, used, error);
 			break;
 		case IN_CHUNK_END:
-			r = read_chunk_end(h, in, len, used, why);
+			r = read_chunk_end(h, in, len, used, error);
 			break;
 		case IN_TRAILER:
-			r = read_trailer(h, in, len, used, why);
+			r = read_trailer(h, in, len, used, error);
 			break;
 		case IN_BODY:
 		case IN_REQUEST_LINE:
@@ -377,16 +382,16 @@ static int read_chunks(struct http *h, const char *in, size_t len, size_t *used,
 }
 
 /* 0 once the whole body is in the input. */
-static int check_body(const struct http *h, size_t len, bool eof, struct why *why)
+static int check_body(const struct http *h, size_t len, bool eof, struct error *error)
 {
 	uint64_t got = len - h->at;
 
 	if (h->head.end.length > h->limits.message)
-		return too_large(h, h->head.end.length, why);
+		return too_large(h, h->head.end.length, error);
 	if (got >= h->head.end.length)
 		return 0;
 	if (eof)
-		return http_refuse(why, 400, "Incomplete body: expected %llu, got %llu",
+		return http_refuse(error, 400, "Incomplete body: expected %llu, got %llu",
 				   (unsigned long long)h->head.end.length, (unsigned long long)got);
 	return MORE;
 }
@@ -433,7 +438,7 @@ static bool take_head_to_judge(struct http *h, size_t len)
 
 /* Reads on at in + *used; 0 once the message is whole. */
 static int read_request(struct http *h, const char *in, size_t len, bool eof, size_t *used,
-			struct why *why)
+			struct error *error)
 {
 	const char *start = in + *used;
 	int r = 0;
@@ -444,21 +449,21 @@ static int read_request(struct http *h, const char *in, size_t len, bool eof, si
 		h->offered = start;
 	}
 	if (h->phase <= IN_HEADERS) {
-		r = read_head(h, start, len - *used, why);
+		r = read_head(h, start, len - *used, error);
 		if (r == MORE && eof && len > *used)
-			r = http_refuse(why, 400, "Incomplete request");
+			r = http_refuse(error, 400, "Incomplete request");
 		if (r == 0 && take_head_to_judge(h, len - *used))
 			return HEAD;
 	}
 	if (r == 0 && h->phase == IN_BODY && h->head.end.chunked)
-		r = begin_chunks(h, start, used, why);
+		r = begin_chunks(h, start, used, error);
 	if (r != 0)
 		return r;
 	if (!h->head.end.chunked)
-		return check_body(h, len - *used, eof, why);
-	r = read_chunks(h, in, len, used, why);
+		return check_body(h, len - *used, eof, error);
+	r = read_chunks(h, in, len, used, error);
 	if (r == MORE && eof)
-		r = http_refuse(why, 400, "Incomplete body: the last chunk is missing");
+		r = http_refuse(error, 400, "Incomplete body: the last chunk is missing");
 	return r;
 }
 
@@ -477,7 +482,7 @@ static enum frame_kind http_next(void *state, const char *in, size_t len, bool e
 		in = ""; /* it may be NULL, on which no arithmetic is allowed */
 	if (h->phase == IN_REQUEST_LINE && h->at == 0)
 		used = skip_blank_lines(h, in, len);
-	r = read_request(h, in, len, eof, &used, &ret->why);
+	r = read_request(h, in, len, eof, &used, &ret->error);
 	if (r > 0)
 		return begin_refusal(h, r, len, ret_used, ret);
 	*ret_used = used;

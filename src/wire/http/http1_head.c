@@ -25,21 +25,22 @@ static const bool token_chars[256] =
 		['a' ... 'z'] = 1, ['|'] = 1,         ['~'] = 1,
 };
 
-int http_refuse(struct why *why, int status, const char *format, ...)
+int http_refuse(struct error *error, int status, const char *format, ...)
 {
 	bool large = status == 413 || status == 414 || status == 431;
 	va_list args;
 
-	why->code = large ? REFUSE_TOO_LARGE : status == 500 ? REFUSE_INTERNAL : REFUSE_PARSE;
-	why->field[0] = '\0';
+	error->code = large ? REFUSE_TOO_LARGE : status == 500 ? REFUSE_INTERNAL : REFUSE_PARSE;
+	error->field[0] = '\0';
 	va_start(args, format);
-	vsnprintf(why->text, sizeof(why->text), format, args);
+	vsnprintf(error->text, sizeof(error->text), format, args);
 	va_end(args);
 	return status;
 }
 
 /* Refuses, showing the start of what was sent, made printable. */
-static int refuse_quoting(struct why *why, int status, const char *what, const char *p, size_t n)
+static int refuse_quoting(struct error *error, int status, const char *what, const char *p,
+			  size_t n)
 {
 	char shown[QUOTED + 1];
 
@@ -48,7 +49,7 @@ static int refuse_quoting(struct why *why, int status, const char *what, const c
 	for (size_t i = 0; i < n; i++)
 		shown[i] = p[i] >= 0x20 && p[i] < 0x7f ? p[i] : '?';
 	shown[n] = '\0';
-	return http_refuse(why, status, "%s: %s", what, shown);
+	return http_refuse(error, status, "%s: %s", what, shown);
 }
 
 void http_head_done(struct http_head *h)
@@ -152,7 +153,7 @@ static void split_absolute(struct http_request *r)
 		r->target = (struct text) {host.data - 1, 1};
 }
 
-int http_head_request_line(struct http_head *h, const char *line, size_t n, struct why *why)
+int http_head_request_line(struct http_head *h, const char *line, size_t n, struct error *error)
 {
 	struct http_request *r = &h->request;
 	size_t method_len = token_len(line, n);
@@ -165,26 +166,26 @@ int http_head_request_line(struct http_head *h, const char *line, size_t n, stru
 	if (space && is_target(target, (size_t)(space - target)))
 		status = parse_version(space + 1, (size_t)(line + n - space - 1), &r->minor);
 	if (status == 505)
-		return refuse_quoting(why, 505, "HTTP version not supported", space + 1, 8);
+		return refuse_quoting(error, 505, "HTTP version not supported", space + 1, 8);
 	if (status != 0)
-		return refuse_quoting(why, status, "Invalid request line", line, n);
+		return refuse_quoting(error, status, "Invalid request line", line, n);
 	r->method = (struct text) {line, method_len};
 	r->target = (struct text) {target, (size_t)(space - target)};
 	split_absolute(r);
 	return 0;
 }
 
-int http_header_parse(const char *line, size_t n, struct http_header *ret, struct why *why)
+int http_header_parse(const char *line, size_t n, struct http_header *ret, struct error *error)
 {
 	size_t name_len = token_len(line, n);
 	struct text value;
 
 	/* only the name is shown: a value may be a secret */
 	if (name_len == 0 || name_len == n || line[name_len] != ':')
-		return refuse_quoting(why, 400, "Invalid header line", line, name_len);
+		return refuse_quoting(error, 400, "Invalid header line", line, name_len);
 	value = text_trim((struct text) {line + name_len + 1, n - name_len - 1}, " \t");
 	if (!http_is_clean(value.data, value.len))
-		return refuse_quoting(why, 400, "Invalid header value", line, name_len);
+		return refuse_quoting(error, 400, "Invalid header value", line, name_len);
 	ret->name = (struct text) {line, name_len};
 	ret->value = value;
 	return 0;
@@ -200,39 +201,40 @@ static bool same_word(struct text t, const char *lower)
 	return true;
 }
 
-static int take_content_length(struct http_end *h, struct text value, struct why *why)
+static int take_content_length(struct http_end *h, struct text value, struct error *error)
 {
 	uint64_t n = 0;
 
 	if (h->has_length)
-		return http_refuse(why, 400, "Duplicate Content-Length");
+		return http_refuse(error, 400, "Duplicate Content-Length");
 	for (size_t i = 0; i < value.len; i++) {
 		if (!is_digit(value.data[i]))
-			return refuse_quoting(why, 400, "Invalid Content-Length", value.data,
+			return refuse_quoting(error, 400, "Invalid Content-Length", value.data,
 					      value.len);
 		if (__builtin_mul_overflow(n, 10, &n) ||
 		    __builtin_add_overflow(n, (uint64_t)(value.data[i] - '0'), &n))
 			n = UINT64_MAX;
 	}
 	if (value.len == 0)
-		return http_refuse(why, 400, "Invalid Content-Length: ");
+		return http_refuse(error, 400, "Invalid Content-Length: ");
 	h->has_length = true;
 	h->length = n;
 	return 0;
 }
 
-static int take_transfer_encoding(struct http_end *h, struct text value, struct why *why)
+static int take_transfer_encoding(struct http_end *h, struct text value, struct error *error)
 {
 	if (h->chunked)
-		return http_refuse(why, 400, "Duplicate Transfer-Encoding");
+		return http_refuse(error, 400, "Duplicate Transfer-Encoding");
 	if (value.len == 7 && same_word(value, "chunked")) {
 		h->chunked = true;
 		return 0;
 	}
 	/* A list around "chunked" ends elsewhere for a reader that takes only part of it. */
 	if (value.len == 0 || http_has_token(value, "chunked"))
-		return refuse_quoting(why, 400, "Invalid Transfer-Encoding", value.data, value.len);
-	return refuse_quoting(why, 501, "Transfer-Encoding not supported", value.data, value.len);
+		return refuse_quoting(error, 400, "Invalid Transfer-Encoding", value.data,
+				      value.len);
+	return refuse_quoting(error, 501, "Transfer-Encoding not supported", value.data, value.len);
 }
 
 static void take_connection(struct http_end *h, struct text value)
@@ -241,7 +243,7 @@ static void take_connection(struct http_end *h, struct text value)
 	h->stay |= http_has_token(value, "keep-alive");
 }
 
-int http_end_header(struct http_end *end, const struct http_header *header, struct why *why)
+int http_end_header(struct http_end *end, const struct http_header *header, struct error *error)
 {
 	struct text name = header->name;
 
@@ -252,47 +254,48 @@ int http_end_header(struct http_end *end, const struct http_header *header, stru
 		return 0;
 	case 14:
 		return same_word(name, "content-length")
-			       ? take_content_length(end, header->value, why)
+			       ? take_content_length(end, header->value, error)
 			       : 0;
 	case 17:
 		return same_word(name, "transfer-encoding")
-			       ? take_transfer_encoding(end, header->value, why)
+			       ? take_transfer_encoding(end, header->value, error)
 			       : 0;
 	}
 	return 0;
 }
 
-static int take_host(struct http_head *h, struct why *why)
+static int take_host(struct http_head *h, struct error *error)
 {
 	if (h->has_host)
-		return http_refuse(why, 400, "Duplicate Host");
+		return http_refuse(error, 400, "Duplicate Host");
 	h->has_host = true;
 	return 0;
 }
 
-static int take_expect(struct http_head *h, struct text value, struct why *why)
+static int take_expect(struct http_head *h, struct text value, struct error *error)
 {
 	if (value.len != 12 || strncasecmp(value.data, "100-continue", 12) != 0)
-		return refuse_quoting(why, 417, "Expectation not supported", value.data, value.len);
+		return refuse_quoting(error, 417, "Expectation not supported", value.data,
+				      value.len);
 	h->expects_continue = true;
 	return 0;
 }
 
 /* The few headers that decide how the stream goes on. */
-static int take_known(struct http_head *h, const struct http_header *header, struct why *why)
+static int take_known(struct http_head *h, const struct http_header *header, struct error *error)
 {
 	struct text name = header->name;
 
 	switch (name.len) {
 	case 4:
-		return same_word(name, "host") ? take_host(h, why) : 0;
+		return same_word(name, "host") ? take_host(h, error) : 0;
 	case 6:
-		return same_word(name, "expect") ? take_expect(h, header->value, why) : 0;
+		return same_word(name, "expect") ? take_expect(h, header->value, error) : 0;
 	case 7:
 		h->request.upgrade |= same_word(name, "upgrade");
 		return 0;
 	}
-	return http_end_header(&h->end, header, why);
+	return http_end_header(&h->end, header, error);
 }
 
 static bool grow(struct http_head *h)
@@ -310,33 +313,33 @@ static bool grow(struct http_head *h)
 	return true;
 }
 
-int http_head_header(struct http_head *h, const char *line, size_t n, struct why *why)
+int http_head_header(struct http_head *h, const char *line, size_t n, struct error *error)
 {
 	struct http_header *header;
 	int status;
 
 	if (h->request.n_headers == h->n_max)
-		return http_refuse(why, 431, "more than %u headers", h->n_max);
+		return http_refuse(error, 431, "more than %u headers", h->n_max);
 	if (h->request.n_headers == h->n_allocated && !grow(h))
-		return http_refuse(why, 500, "out of memory");
+		return http_refuse(error, 500, "out of memory");
 	header = &h->headers[h->request.n_headers];
-	status = http_header_parse(line, n, header, why);
+	status = http_header_parse(line, n, header, error);
 	if (status != 0)
 		return status;
 	h->request.n_headers++;
-	return take_known(h, header, why);
+	return take_known(h, header, error);
 }
 
-int http_head_finish(struct http_head *h, struct why *why)
+int http_head_finish(struct http_head *h, struct error *error)
 {
 	struct http_request *r = &h->request;
 
 	if (r->minor == 1 && !h->has_host)
-		return http_refuse(why, 400, "Missing Host header");
+		return http_refuse(error, 400, "Missing Host header");
 	if (h->end.chunked && h->end.has_length)
-		return http_refuse(why, 400, "Content-Length with Transfer-Encoding");
+		return http_refuse(error, 400, "Content-Length with Transfer-Encoding");
 	if (h->end.chunked && r->minor == 0)
-		return http_refuse(why, 400, "Transfer-Encoding in HTTP/1.0");
+		return http_refuse(error, 400, "Transfer-Encoding in HTTP/1.0");
 	r->headers = h->headers;
 	r->keep_alive = !h->end.close && (r->minor == 1 || h->end.stay);
 	return 0;

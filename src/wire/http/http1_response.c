@@ -11,12 +11,12 @@ enum { CHUNK_LINE_MAX = 256 };
 
 static int bad(struct http1_response *p, const char *what)
 {
-	return refuse(&p->why, REFUSE_PARSE, "invalid HTTP response: %s", what);
+	return refuse(&p->error, REFUSE_PARSE, "invalid HTTP response: %s", what);
 }
 
 static int too_large(struct http1_response *p, const char *what)
 {
-	return refuse(&p->why, REFUSE_TOO_LARGE, "HTTP response: %s", what);
+	return refuse(&p->error, REFUSE_TOO_LARGE, "HTTP response: %s", what);
 }
 
 static void response_init(void *state, const struct framing_limits *limits)
@@ -100,12 +100,12 @@ static int read_status(struct http1_response *p, struct text line)
 static int read_field(struct http1_response *p, struct text line, bool trailer)
 {
 	struct http_header header;
-	struct why why;
-	int status = http_header_parse(line.data, line.len, &header, &why);
+	struct error error;
+	int status = http_header_parse(line.data, line.len, &header, &error);
 
 	if (status == 0 && !trailer)
-		status = http_end_header(&p->end, &header, &why);
-	return status == 0 ? 0 : bad(p, why.text);
+		status = http_end_header(&p->end, &header, &error);
+	return status == 0 ? 0 : bad(p, error.text);
 }
 
 static int end_of_headers(struct http1_response *p)
@@ -195,7 +195,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 
 	buf_add(&p->body, in, n);
 	if (p->body.err != 0)
-		return refuse(&p->why, REFUSE_INTERNAL, "out of memory for the body");
+		return refuse(&p->error, REFUSE_INTERNAL, "out of memory for the body");
 	p->left -= n;
 	if (p->left == 0)
 		p->part = RESPONSE_CHUNK_END;
@@ -239,7 +239,7 @@ static int take(struct http1_response *p, const char *in, size_t len, size_t *re
 static enum frame_kind refused(struct http1_response *p, struct frame *ret)
 {
 	p->part = RESPONSE_REFUSED;
-	ret->why = p->why;
+	ret->error = p->error;
 	ret->status = 0;
 	return FRAME_REFUSED;
 }

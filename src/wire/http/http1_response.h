@@ -36,9 +36,9 @@ struct http1_response {
 	unsigned n_headers; /* of them */
 	bool minor;         /* HTTP/1.1 rather than 1.0 */
 	struct http_end end;
-	uint64_t left;   /* bytes of the body, or of the chunk, still to come */
-	struct buf body; /* what the chunks held */
-	struct why why;  /* RESPONSE_REFUSED */
+	uint64_t left;      /* bytes of the body, or of the chunk, still to come */
+	struct buf body;    /* what the chunks held */
+	struct error error; /* RESPONSE_REFUSED */
 };
 
 /*

@@ -21,11 +21,11 @@ void sse_done(struct sse *s)
 	buf_done(&s->data);
 }
 
-static int too_large(struct sse *s, const char *what, struct why *why)
+static int too_large(struct sse *s, const char *what, struct error *error)
 {
 	s->refused = what;
 	sse_done(s);
-	return refuse(why, REFUSE_TOO_LARGE, "%s longer than %zu bytes", what, s->max);
+	return refuse(error, REFUSE_TOO_LARGE, "%s longer than %zu bytes", what, s->max);
 }
 
 /* ---- lines ---- */
@@ -45,13 +45,13 @@ static int end_event(struct sse *s, sse_fn fn, void *arg)
 	return r;
 }
 
-static int add_data(struct sse *s, struct text value, struct why *why)
+static int add_data(struct sse *s, struct text value, struct error *error)
 {
 	buf_add(&s->data, value.data, value.len);
 	buf_add_char(&s->data, '\n');
 	s->has_data = true;
 	if (s->data.err == -EMSGSIZE)
-		return too_large(s, "an event", why);
+		return too_large(s, "an event", error);
 	return s->data.err;
 }
 
@@ -62,7 +62,7 @@ static void take_name(struct sse *s, struct text value)
 }
 
 static int read_line(struct sse *s, const char *line, size_t n, sse_fn fn, void *arg,
-		     struct why *why)
+		     struct error *error)
 {
 	const char *colon;
 	struct text field;
@@ -82,7 +82,7 @@ static int read_line(struct sse *s, const char *line, size_t n, sse_fn fn, void 
 		value = (struct text) {.data = colon, .len = (size_t)(line + n - colon)};
 	}
 	if (text_is(field, "data"))
-		return add_data(s, value, why);
+		return add_data(s, value, error);
 	if (text_is(field, "event"))
 		take_name(s, value);
 	return 0;
@@ -97,33 +97,35 @@ static const char *line_end(const char *p, const char *end)
 	return p;
 }
 
-static int keep(struct sse *s, const char *p, size_t n, struct why *why)
+static int keep(struct sse *s, const char *p, size_t n, struct error *error)
 {
 	buf_add(&s->line, p, n);
 	if (s->line.err == -EMSGSIZE)
-		return too_large(s, "a line", why);
+		return too_large(s, "a line", error);
 	return s->line.err;
 }
 
-static int whole_line(struct sse *s, const char *p, size_t n, sse_fn fn, void *arg, struct why *why)
+static int whole_line(struct sse *s, const char *p, size_t n, sse_fn fn, void *arg,
+		      struct error *error)
 {
 	int r;
 
 	if (s->line.len == 0)
-		return n > s->max ? too_large(s, "a line", why) : read_line(s, p, n, fn, arg, why);
-	r = keep(s, p, n, why) ?: read_line(s, s->line.data, s->line.len, fn, arg, why);
+		return n > s->max ? too_large(s, "a line", error)
+				  : read_line(s, p, n, fn, arg, error);
+	r = keep(s, p, n, error) ?: read_line(s, s->line.data, s->line.len, fn, arg, error);
 	buf_trim(&s->line, KEEP);
 	return r;
 }
 
-int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, struct why *why)
+int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, struct error *error)
 {
 	const char *end = data + n;
 	const char *p = data;
 	int r = 0;
 
 	if (s->refused)
-		return too_large(s, s->refused, why);
+		return too_large(s, s->refused, error);
 	while (p < end && r == 0) {
 		const char *stop;
 
@@ -132,9 +134,9 @@ int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, st
 		s->after_cr = false;
 		stop = line_end(p, end);
 		if (stop == end)
-			return keep(s, p, (size_t)(end - p), why);
+			return keep(s, p, (size_t)(end - p), error);
 		s->after_cr = *stop == '\r';
-		r = whole_line(s, p, (size_t)(stop - p), fn, arg, why);
+		r = whole_line(s, p, (size_t)(stop - p), fn, arg, error);
 		p = stop + 1;
 	}
 	return r;

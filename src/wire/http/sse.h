@@ -12,7 +12,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 enum {
 	SSE_MAX = 4 << 20, /* bytes of one line, and of one event's data */
@@ -47,4 +47,4 @@ void sse_done(struct sse *s);
  * Refuses with REFUSE_TOO_LARGE what exceeds the limit; the stream cannot be used after that,
  * and every later push says the same.
  */
-int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, struct why *why);
+int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, struct error *error);

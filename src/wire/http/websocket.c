@@ -418,7 +418,7 @@ static bool is_key(struct text t)
 }
 
 int websocket_accept(const struct http_request *r, char ret_accept[WEBSOCKET_ACCEPT_LEN + 1],
-		     struct why *why)
+		     struct error *error)
 {
 	struct text key = http_header_find(r, "Sec-WebSocket-Key");
 	uint8_t digest[SHA1_DIGEST_SIZE];
@@ -426,9 +426,9 @@ int websocket_accept(const struct http_request *r, char ret_accept[WEBSOCKET_ACC
 
 	if (http_header_count(r, "Sec-WebSocket-Version") != 1 ||
 	    !text_is(http_header_find(r, "Sec-WebSocket-Version"), "13"))
-		return refuse(why, REFUSE_METHOD, "Sec-WebSocket-Version must be 13");
+		return refuse(error, REFUSE_METHOD, "Sec-WebSocket-Version must be 13");
 	if (http_header_count(r, "Sec-WebSocket-Key") != 1 || !is_key(key))
-		return refuse(why, REFUSE_REQUEST,
+		return refuse(error, REFUSE_REQUEST,
 			      "expected one Sec-WebSocket-Key with 16 bytes in base64");
 	sha1_init(&sha);
 	sha1_update(&sha, key.len, (const uint8_t *)key.data);

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
-#include "base/why.h"
+#include "base/error.h"
 
 struct http_request;
 struct websocket;
@@ -83,4 +83,4 @@ unsigned websocket_code(const struct websocket *w);
  * rest with REFUSE_REQUEST.
  */
 int websocket_accept(const struct http_request *r, char ret_accept[WEBSOCKET_ACCEPT_LEN + 1],
-		     struct why *why);
+		     struct error *error);

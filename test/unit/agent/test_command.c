@@ -24,7 +24,7 @@ struct fixture {
 	struct command_opts opts;
 	struct message messages[8];
 	struct agent_ask ask;
-	struct why why;
+	struct error error;
 	struct buf out;
 	unsigned n_pieces;
 	unsigned n_ends;
@@ -133,14 +133,14 @@ static int try_start(struct fixture *f)
 	int r;
 
 	if (!f->agent)
-		assert_int_equal(command_new(f->loop, &f->opts, &f->agent, &f->why), 0);
+		assert_int_equal(command_new(f->loop, &f->opts, &f->agent, &f->error), 0);
 	if (f->ask.n_messages == 0)
 		say(f, MESSAGE_USER, "Hello");
 	buf_clear(&f->out);
 	f->n_pieces = 0;
 	f->n_ends = 0;
 	f->started = false;
-	r = f->agent->ops->start(f->agent, &f->ask, &sink, &f->turn, &f->why);
+	r = f->agent->ops->start(f->agent, &f->ask, &sink, &f->turn, &f->error);
 	f->started = true;
 	return r;
 }
@@ -180,14 +180,14 @@ TEST_WITH(words_are_split_as_a_shell_would, NULL, NULL)
 {
 	static const char *const want[] = {"a", "b c",  "d\"e\\f", "$HOME 'x'", "g h",
 					   "",  "i*|;", "jk",      "\\n"};
-	struct why why;
+	struct error error;
 	char **words;
 	unsigned n;
 
 	assert_int_equal(
 		command_split(" a 'b c'\td\\\"e\\\\f \"\\$HOME 'x'\" g\\ h ''\n i*|; j\"k\" "
 			      "\"\\n\" ",
-			      &words, &n, &why),
+			      &words, &n, &error),
 		0);
 	assert_int_equal(n, sizeof(want) / sizeof(want[0]));
 	for (unsigned i = 0; i < n; i++)
@@ -205,7 +205,7 @@ TEST(commands_that_are_none_are_refused)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		f->opts.command = bad[i];
-		if (command_new(f->loop, &f->opts, &agent, &f->why) != REFUSE_PARAMS)
+		if (command_new(f->loop, &f->opts, &agent, &f->error) != REFUSE_PARAMS)
 			fail_msg("%s", bad[i]);
 	}
 	assert_null(agent);
@@ -261,7 +261,7 @@ TEST(a_long_prompt_comes_by_stdin_only)
 	say(f, MESSAGE_USER, prompt);
 	write_script(f, "wc -c");
 	assert_int_equal(try_start(f), REFUSE_TOO_LARGE);
-	assert_non_null(strstr(f->why.text, "set input = stdin"));
+	assert_non_null(strstr(f->error.text, "set input = stdin"));
 	agent_free(f->agent);
 	f->agent = NULL;
 	f->opts.input = COMMAND_STDIN;
@@ -379,7 +379,7 @@ TEST(it_runs_in_its_folder)
 	f->opts.cwd = "/no/such/place";
 	f->opts.command = "true";
 	assert_int_equal(try_start(f), REFUSE_UNAVAILABLE);
-	assert_string_equal(f->why.text, "no such directory: /no/such/place");
+	assert_string_equal(f->error.text, "no such directory: /no/such/place");
 }
 
 /* ---- plain text ---- */
@@ -663,12 +663,12 @@ TEST(a_missing_program_is_refused)
 
 	f->opts.command = "no-such-program-here -x";
 	assert_int_equal(try_start(f), REFUSE_UNAVAILABLE);
-	assert_string_equal(f->why.text, "no program 'no-such-program-here' in PATH");
+	assert_string_equal(f->error.text, "no program 'no-such-program-here' in PATH");
 	agent_free(f->agent);
 	f->agent = NULL;
 	f->opts.command = "/no/such/program";
 	assert_int_equal(try_start(f), REFUSE_UNAVAILABLE);
-	assert_string_equal(f->why.text, "no program at '/no/such/program'");
+	assert_string_equal(f->error.text, "no program at '/no/such/program'");
 	agent_free(f->agent);
 	f->agent = NULL;
 	f->opts.command = "/tmp";
@@ -683,7 +683,7 @@ TEST(a_program_that_is_none_is_refused)
 	assert_int_equal(write(fd, "#!/no/such/shell\n", 17), 17);
 	close(fd);
 	assert_int_equal(try_start(f), REFUSE_UNAVAILABLE);
-	assert_int_equal(f->why.code, REFUSE_UNAVAILABLE);
+	assert_int_equal(f->error.code, REFUSE_UNAVAILABLE);
 }
 
 TEST(cancel_interrupts_and_keeps_what_came)
@@ -850,7 +850,7 @@ static void probe(struct fixture *f, const char *command)
 	agent_free(f->agent);
 	f->agent = NULL;
 	f->opts.command = command;
-	assert_int_equal(command_new(f->loop, &f->opts, &f->agent, &f->why), 0);
+	assert_int_equal(command_new(f->loop, &f->opts, &f->agent, &f->error), 0);
 	assert_int_equal(f->agent->ops->probe(f->agent, on_health, f), 0);
 	assert_int_equal(f->n_healths, before);
 	loop_run(f->loop);

@@ -10,7 +10,7 @@ struct fixture {
 	struct timer *guard;
 	struct embeddings *embeddings;
 	struct arena arena;
-	struct why why;
+	struct error error;
 	char url[128];
 
 	/* what the server says, and what it has heard */
@@ -94,7 +94,7 @@ static void make(struct fixture *f, const char *key)
 {
 	const struct embeddings_opts opts = {.url = f->url, .model = "tiny", .key = key};
 
-	assert_int_equal(embeddings_new(f->loop, &opts, &f->embeddings, &f->why), 0);
+	assert_int_equal(embeddings_new(f->loop, &opts, &f->embeddings, &f->error), 0);
 }
 
 static enum embeddings_outcome ask(struct fixture *f, const struct text *texts, unsigned n)
@@ -240,12 +240,12 @@ TEST(urls_that_are_refused)
 					   "http://a/?q",
 					   "http://user:pass@a/",
 					   "https://a/b#frag"};
-	struct why why;
+	struct error error;
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++)
-		assert_int_equal(embeddings_check_url(urls[i], &why), REFUSE_PARAMS);
-	assert_int_equal(embeddings_check_url("https://api.example/v1", &why), 0);
-	assert_int_equal(embeddings_check_url("unix:/run/model.sock", &why), 0);
+		assert_int_equal(embeddings_check_url(urls[i], &error), REFUSE_PARAMS);
+	assert_int_equal(embeddings_check_url("https://api.example/v1", &error), 0);
+	assert_int_equal(embeddings_check_url("unix:/run/model.sock", &error), 0);
 }
 
 TEST(a_key_that_would_break_the_request_is_refused)
@@ -257,9 +257,9 @@ TEST(a_key_that_would_break_the_request_is_refused)
 		const struct embeddings_opts opts = {
 			.url = f->url, .model = "tiny", .key = keys[i]};
 
-		assert_int_equal(embeddings_new(f->loop, &opts, &f->embeddings, &f->why),
+		assert_int_equal(embeddings_new(f->loop, &opts, &f->embeddings, &f->error),
 				 REFUSE_PARAMS);
-		assert_null(strstr(f->why.text, keys[i]));
+		assert_null(strstr(f->error.text, keys[i]));
 	}
 }
 
@@ -267,7 +267,7 @@ TEST(a_key_that_would_break_the_request_is_refused)
 
 static int read_body(struct fixture *f, const char *body, unsigned n, struct embeddings_vectors *v)
 {
-	return embeddings_read(&f->arena, text_of(body), n, v, &f->why);
+	return embeddings_read(&f->arena, text_of(body), n, v, &f->error);
 }
 
 TEST(vectors_come_in_the_order_of_the_texts)

@@ -189,27 +189,27 @@ TEST(what_is_wrong_is_refused_when_it_is_made)
 
 	for (size_t i = 0; i < sizeof(urls) / sizeof(urls[0]); i++) {
 		opts.url = urls[i];
-		assert_int_equal(model_check_url(urls[i], &f->why), REFUSE_PARAMS);
-		assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
-		assert_string_equal(f->why.text,
+		assert_int_equal(model_check_url(urls[i], &f->error), REFUSE_PARAMS);
+		assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->error), REFUSE_PARAMS);
+		assert_string_equal(f->error.text,
 				    "invalid model URL: expected http://HOST[:PORT][/PATH], "
 				    "https://… or unix:PATH");
 	}
-	assert_int_equal(model_check_url("https://api.example/v1", &f->why), 0);
-	assert_int_equal(model_check_url("unix:/run/model.sock", &f->why), 0);
+	assert_int_equal(model_check_url("https://api.example/v1", &f->error), 0);
+	assert_int_equal(model_check_url("unix:/run/model.sock", &f->error), 0);
 	memset(long_name, 'n', sizeof(long_name));
 	long_name[150] = '\0';
 	opts = f->opts;
 	opts.name = long_name;
-	assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
+	assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->error), REFUSE_PARAMS);
 	opts = f->opts;
 	opts.model = long_name;
-	assert_int_equal(anthropic_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
+	assert_int_equal(anthropic_new(f->loop, &opts, &f->agent, &f->error), REFUSE_PARAMS);
 	opts = f->opts;
 	opts.key.file = "/f";
 	opts.key.environment = "E";
-	assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->why), REFUSE_PARAMS);
-	assert_string_equal(f->why.text,
+	assert_int_equal(openai_new(f->loop, &opts, &f->agent, &f->error), REFUSE_PARAMS);
+	assert_string_equal(f->error.text,
 			    "agent 'm': set only one of key_env, key_file and key_command");
 }
 

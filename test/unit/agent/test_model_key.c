@@ -58,7 +58,7 @@ static void sends_key(struct fixture *f, const char *key)
 static void refuses(struct fixture *f, const char *text)
 {
 	assert_int_equal(start(f, hello()), REFUSE_UNAVAILABLE);
-	assert_string_equal(f->why.text, text);
+	assert_string_equal(f->error.text, text);
 	assert_int_equal(f->n_asked, 0);
 }
 
@@ -186,7 +186,7 @@ TEST(all_who_wait_get_the_key_of_one_run)
 	answers(f, DONE);
 	n_left = 5;
 	for (unsigned i = 0; i < 5; i++)
-		assert_int_equal(f->agent->ops->start(f->agent, hello(), &sink, &t, &f->why), 0);
+		assert_int_equal(f->agent->ops->start(f->agent, hello(), &sink, &t, &f->error), 0);
 	run(f);
 	assert_int_equal(n_runs(), 1);
 	assert_int_equal(f->n_asked, 5);

@@ -516,7 +516,7 @@ static void ask_many(struct fixture *f, struct many *many)
 		struct agent_turn *t;
 
 		many[i] = (struct many) {.f = f};
-		assert_int_equal(f->agent->ops->start(f->agent, hello(), &sink, &t, &f->why), 0);
+		assert_int_equal(f->agent->ops->start(f->agent, hello(), &sink, &t, &f->error), 0);
 	}
 	run(f);
 	for (unsigned i = 0; i < MANY; i++)

@@ -8,7 +8,7 @@
 #include "model_fixture.h"
 
 typedef int (*new_fn)(struct loop *l, const struct model_opts *opts, struct agent **ret_agent,
-		      struct why *why);
+		      struct error *error);
 
 static const char openai_answer[] =
 	"data: {\"choices\":[{\"delta\":{\"content\":\"a \\\"quoted\\\" word\"}}]}\n\n"
@@ -29,7 +29,7 @@ static bool one_turn(struct fixture *f, new_fn make)
 	f->end.done = false;
 	f->n_calls = 0;
 	f->text_len = 0;
-	if (make(f->loop, &f->opts, &f->agent, &f->why) != 0)
+	if (make(f->loop, &f->opts, &f->agent, &f->error) != 0)
 		return false;
 	if (start(f, hello()) == 0) {
 		run(f);

@@ -56,13 +56,13 @@ static int read_one(const char *text, unsigned *ret_skipped)
 {
 	struct agent_server_sink sink = {.fns = &fns};
 	struct arena arena;
-	struct why why;
+	struct error error;
 	int r;
 
 	buf_done(&told);
 	buf_init(&told, 1 << 20);
 	arena_init(&arena, 1 << 20);
-	r = opencode_server.read_event(&arena, text_of(text), &sink, &why);
+	r = opencode_server.read_event(&arena, text_of(text), &sink, &error);
 	arena_done(&arena);
 	buf_add_char(&told, '\0');
 	*ret_skipped = sink.skipped;
@@ -182,12 +182,12 @@ TEST(only_loopback_goes_without_tls)
 					  "http://127.0.0.1?x",
 					  "http://127.0.0.1\\@example.org",
 					  "http://127.0.0.1/a b"};
-	struct why why;
+	struct error error;
 
 	for (unsigned i = 0; i < sizeof(good) / sizeof(good[0]); i++)
-		assert_int_equal(agent_server_check_url(good[i], &why), 0);
+		assert_int_equal(agent_server_check_url(good[i], &error), 0);
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
-		assert_int_equal(agent_server_check_url(bad[i], &why), REFUSE_PARAMS);
+		assert_int_equal(agent_server_check_url(bad[i], &error), REFUSE_PARAMS);
 }
 
 static int end(void **state)

@@ -116,13 +116,13 @@ static void note(struct fixture *f, const char *text)
 static void start(struct fixture *f)
 {
 	const struct agent_sink sink = {.on_text = on_text, .on_end = on_end, .arg = f};
-	struct why why;
+	struct error error;
 
 	f->started = false;
 	buf_clear(&f->out);
 	f->n_pieces = 0;
 	f->n_ends = 0;
-	assert_int_equal(f->agent->ops->start(f->agent, &f->ask, &sink, &f->turn, &why), 0);
+	assert_int_equal(f->agent->ops->start(f->agent, &f->ask, &sink, &f->turn, &error), 0);
 	f->started = true;
 }
 

@@ -11,10 +11,10 @@
 static void check_words(const struct session_program_opts *o, const char *const *want)
 {
 	struct session_program p = {0};
-	struct why why = {0};
+	struct error error = {0};
 	unsigned n = 0;
 
-	assert_int_equal(session_program_make(o, &p, &why), 0);
+	assert_int_equal(session_program_make(o, &p, &error), 0);
 	for (; want[n]; n++) {
 		assert_non_null(p.argv[n]);
 		assert_string_equal(p.argv[n], want[n]);
@@ -127,11 +127,11 @@ TEST(a_query_that_no_argument_can_hold_is_input)
 static void check_refused(const struct session_program_opts *o, const char *field, const char *says)
 {
 	struct session_program p = {0};
-	struct why why = {0};
+	struct error error = {0};
 
-	assert_int_equal(session_program_make(o, &p, &why), REFUSE_PARAMS);
-	assert_string_equal(why.field, field);
-	assert_non_null(strstr(why.text, says));
+	assert_int_equal(session_program_make(o, &p, &error), REFUSE_PARAMS);
+	assert_string_equal(error.field, field);
+	assert_non_null(strstr(error.text, says));
 	assert_null(p.argv);
 }
 

@@ -17,7 +17,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/value.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "wire/json.h"
 
 static void assert_buf(const struct buf *b, const char *expected)
@@ -791,48 +791,48 @@ TEST(value_follows_its_message)
 	arena_done(&a);
 }
 
-/* ---- why ---- */
+/* ---- refusals and errors ---- */
 
 TEST(refuse_fills_and_returns_the_code)
 {
-	struct why why;
+	struct error error;
 
-	memset(&why, 'x', sizeof(why));
-	assert_int_equal(refuse(&why, REFUSE_CONFLICT, "task %d is taken", 7), REFUSE_CONFLICT);
-	assert_int_equal(why.code, REFUSE_CONFLICT);
-	assert_string_equal(why.text, "task 7 is taken");
-	assert_string_equal(why.field, "");
-	assert_int_equal(refuse_field(&why, "limit", "%s is bad", "limit"), REFUSE_PARAMS);
-	assert_int_equal(why.code, REFUSE_PARAMS);
-	assert_string_equal(why.text, "limit is bad");
-	assert_string_equal(why.field, "limit");
+	memset(&error, 'x', sizeof(error));
+	assert_int_equal(refuse(&error, REFUSE_CONFLICT, "task %d is taken", 7), REFUSE_CONFLICT);
+	assert_int_equal(error.code, REFUSE_CONFLICT);
+	assert_string_equal(error.text, "task 7 is taken");
+	assert_string_equal(error.field, "");
+	assert_int_equal(refuse_field(&error, "limit", "%s is bad", "limit"), REFUSE_PARAMS);
+	assert_int_equal(error.code, REFUSE_PARAMS);
+	assert_string_equal(error.text, "limit is bad");
+	assert_string_equal(error.field, "limit");
 }
 
 TEST(refuse_cuts_between_characters)
 {
-	struct why why;
-	char words[sizeof(why.text) + 145];
+	struct error error;
+	char words[sizeof(error.text) + 145];
 
 	for (size_t shift = 0; shift < 4; shift++) {
 		memset(words, 'x', shift);
 		for (size_t i = shift; i + 4 < sizeof(words); i += 4)
 			memcpy(words + i, "\xf0\x9f\x8c\x8d", 5);
-		refuse(&why, REFUSE_LIMIT, "%s", words);
-		assert_int_equal((strlen(why.text) - shift) % 4, 0);
-		assert_in_range(strlen(why.text), sizeof(why.text) - 4, sizeof(why.text) - 1);
+		refuse(&error, REFUSE_LIMIT, "%s", words);
+		assert_int_equal((strlen(error.text) - shift) % 4, 0);
+		assert_in_range(strlen(error.text), sizeof(error.text) - 4, sizeof(error.text) - 1);
 	}
 }
 
 TEST(refuse_cuts_what_is_long_and_needs_no_place)
 {
-	struct why why;
-	char name[sizeof(why.text) + 44];
+	struct error error;
+	char name[sizeof(error.text) + 44];
 
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
-	assert_int_equal(refuse_field(&why, name, "%s", name), REFUSE_PARAMS);
-	assert_int_equal(strlen(why.text), sizeof(why.text) - 1);
-	assert_int_equal(strlen(why.field), sizeof(why.field) - 1);
+	assert_int_equal(refuse_field(&error, name, "%s", name), REFUSE_PARAMS);
+	assert_int_equal(strlen(error.text), sizeof(error.text) - 1);
+	assert_int_equal(strlen(error.field), sizeof(error.field) - 1);
 	assert_int_equal(refuse(NULL, REFUSE_LIMIT, "%s", name), REFUSE_LIMIT);
 	assert_int_equal(refuse_field(NULL, "f", "%s", name), REFUSE_PARAMS);
 }

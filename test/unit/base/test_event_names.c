@@ -77,9 +77,9 @@ static struct text pack(struct arena *a, struct buf *out, const char *json)
 {
 	const struct json_limits limits = {.depth = 16, .values = 100};
 	struct value *v = NULL;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(json_read(a, json, strlen(json), &limits, &v, &why), 0);
+	assert_int_equal(json_read(a, json, strlen(json), &limits, &v, &error), 0);
 	value_pack(out, v);
 	return (struct text) {.data = out->data, .len = out->len};
 }

@@ -79,18 +79,18 @@ TEST(patterns_as_people_write_them)
 	struct pattern *p = NULL;
 
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		if (pattern_new(text_of(cases[i].expression), &p, &why) != 0)
-			fail_msg("%s: %s", cases[i].expression, why.text);
+		if (pattern_new(text_of(cases[i].expression), &p, &error) != 0)
+			fail_msg("%s: %s", cases[i].expression, error.text);
 		if (pattern_finds(p, text_of(cases[i].text), &steps) != cases[i].finds)
 			fail_msg("%s on %s", cases[i].expression, cases[i].text);
 		pattern_free(p);
 	}
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		if (pattern_new(text_of(bad[i]), &p, &why) != REFUSE_PARAMS || !why.text[0])
+		if (pattern_new(text_of(bad[i]), &p, &error) != REFUSE_PARAMS || !error.text[0])
 			fail_msg("%s is fine", bad[i]);
 	}
 	assert_int_equal(pattern_new((struct text) {nul, 3}, &p, NULL), REFUSE_PARAMS);
@@ -144,11 +144,11 @@ TEST(patterns_find_what_libc_finds)
 	for (unsigned i = 0; i < 20000; i++) {
 		char expression[64];
 		struct pattern *p = NULL;
-		struct why why;
+		struct error error;
 		regex_t libc;
 
 		random_expression(&random, expression);
-		if (pattern_new(text_of(expression), &p, &why) != 0)
+		if (pattern_new(text_of(expression), &p, &error) != 0)
 			continue;
 		if (regcomp(&libc, expression, REG_EXTENDED | REG_NOSUB) == 0) {
 			n += compare(p, &libc, expression, &random);
@@ -162,11 +162,11 @@ TEST(patterns_find_what_libc_finds)
 static uint64_t steps_for(const char *expression, struct text text)
 {
 	uint64_t steps = UINT64_MAX;
-	struct why why = {.text = ""};
+	struct error error = {.text = ""};
 	struct pattern *p = NULL;
 
-	if (pattern_new(text_of(expression), &p, &why) != 0)
-		fail_msg("%s: %s", expression, why.text);
+	if (pattern_new(text_of(expression), &p, &error) != 0)
+		fail_msg("%s: %s", expression, error.text);
 	assert_false(pattern_finds(p, text, &steps));
 	pattern_free(p);
 	return UINT64_MAX - steps;
@@ -208,9 +208,9 @@ TEST(a_pattern_without_steps_left_finds_nothing)
 {
 	uint64_t steps = 100;
 	struct pattern *p = NULL;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(pattern_new(TEXT("a"), &p, &why), 0);
+	assert_int_equal(pattern_new(TEXT("a"), &p, &error), 0);
 	assert_true(pattern_finds(p, TEXT("bba"), &steps));
 	assert_in_range(steps, 90, 99);
 	steps = 5;

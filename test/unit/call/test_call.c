@@ -106,7 +106,7 @@ static void on_cancel(struct call *c, void *arg)
 {
 	n_cancels++;
 	waiting_call = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done handle_later(struct call *c)
@@ -170,7 +170,7 @@ static struct done handle_refuse(struct call *c)
 
 	if (in->n < 0)
 		return call_fail(c, (int)in->n);
-	return call_fail(c, refuse(&c->why, (enum refusal)in->n, "%.*s", TEXT_ARGS(in->text)));
+	return call_fail(c, refuse(&c->error, (enum refusal)in->n, "%.*s", TEXT_ARGS(in->text)));
 }
 
 static struct done handle_bare(struct call *c)
@@ -346,9 +346,9 @@ static void plain_error(struct buf *body, int status, const char *text)
 static const struct dialect hooked = {DIALECT, .framing = SPEAKS_HTTP, .http_error = plain_error,
 				      .http_timeout_status = 400};
 
-static int own_words(const struct field *f, const struct value *v, struct why *why)
+static int own_words(const struct field *f, const struct value *v, struct error *error)
 {
-	return refuse_field(why, f->name, "%s? %s!", f->name, v ? value_kind_name(v) : "none");
+	return refuse_field(error, f->name, "%s? %s!", f->name, v ? value_kind_name(v) : "none");
 }
 
 static const struct dialect worded = {DIALECT, .framing = SPEAKS_LINE, .plain_errors = true,
@@ -1186,7 +1186,7 @@ static void over_the_limit(void (*make_room)(struct fixture *f))
 	struct dialer other = {0};
 	struct endpoint *e = NULL;
 	char dir[TEMPDIR_MAX];
-	struct why why = {0};
+	struct error error = {0};
 	struct fixture f;
 
 	tempdir_make(dir);
@@ -1198,7 +1198,7 @@ static void over_the_limit(void (*make_room)(struct fixture *f))
 	opts.registry = f.world.registry;
 	snprintf(to.sun_path, sizeof(to.sun_path), "%s/s", dir);
 	snprintf(opts.address.path, sizeof(opts.address.path), "%s/s", dir);
-	assert_int_equal(server_listen(f.world.server, &opts, &e, &why), 0);
+	assert_int_equal(server_listen(f.world.server, &opts, &e, &error), 0);
 	f.client.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	other.fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	buf_init(&other.in, 1000);

@@ -12,7 +12,7 @@ static const struct method pong = {.name = "pong"};
 static void answer(struct call_counts *k, const struct dialect *d, const struct method *m,
 		   enum refusal no)
 {
-	struct call c = {.dialect = d, .method = m, .failed = no != 0, .why = {.code = no}};
+	struct call c = {.dialect = d, .method = m, .failed = no != 0, .error = {.code = no}};
 
 	call_count_now(k, &c);
 }

@@ -34,7 +34,7 @@ static struct done handle_echo(struct call *c)
 	struct json *j = call_result(c);
 
 	if (in->n < 0)
-		return call_fail(c, refuse(&c->why, REFUSE_PARAMS, "n is negative"));
+		return call_fail(c, refuse(&c->error, REFUSE_PARAMS, "n is negative"));
 	json_begin_object(j);
 	json_member_text(j, "Text", in->text);
 	json_member_int(j, "N", in->n);
@@ -52,7 +52,7 @@ static struct done handle_wrong(struct call *c)
 
 static void on_cancel(struct call *c, void *arg)
 {
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done handle_later(struct call *c)

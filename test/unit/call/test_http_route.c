@@ -65,14 +65,14 @@ static struct done handle_own_error(struct call *c)
 
 static struct done handle_busy(struct call *c)
 {
-	return call_fail(c, refuse(&c->why, REFUSE_LIMIT, "enough"));
+	return call_fail(c, refuse(&c->error, REFUSE_LIMIT, "enough"));
 }
 
 static void on_cancel(struct call *c, void *arg)
 {
 	n_cancels++;
 	waiting = NULL;
-	(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done handle_later(struct call *c)
@@ -124,9 +124,9 @@ static void echo_drained(struct upgraded *u)
 	n_drained++;
 }
 
-static void echo_end(struct upgraded *u, const char *why)
+static void echo_end(struct upgraded *u, const char *reason)
 {
-	assert_non_null(why);
+	assert_non_null(reason);
 	(void)upgraded_write(u, "goodbye", 7);
 }
 
@@ -143,10 +143,10 @@ static const struct upgraded_ops echo_ops = {
 	.on_closed = echo_closed,
 };
 
-static int take_over(struct client *s, const struct upgrade_request *r, struct why *why)
+static int take_over(struct client *s, const struct upgrade_request *r, struct error *error)
 {
 	if (text_is(http_header_find(r->http, "Sec-WebSocket-Version"), "12"))
-		return refuse(why, REFUSE_REQUEST, "too old");
+		return refuse(error, REFUSE_REQUEST, "too old");
 	client_upgrade(s, &echo, &echo_ops, "websocket", "X-Asked: yes\r\n");
 	echo_open = true;
 	return 0;
@@ -197,7 +197,7 @@ static const struct error_row errors[N_REFUSALS] = {
 static void word(struct buf *body, const struct http_refusal *no)
 {
 	buf_printf(body, "%d %s [%s] %s", no->status, no->message.data,
-		   no->why ? no->why->field : "-", no->route ? no->route->path : "-");
+		   no->error ? no->error->field : "-", no->route ? no->route->path : "-");
 }
 
 static const struct method methods[] = {
@@ -616,7 +616,7 @@ TEST(a_stream_that_fails_is_cut)
 	start(&f, &plain);
 	say(&f, GET("/stream") GET("/open"));
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
-	(void)call_fail(waiting, refuse(&waiting->why, REFUSE_UNAVAILABLE, "gone"));
+	(void)call_fail(waiting, refuse(&waiting->error, REFUSE_UNAVAILABLE, "gone"));
 	hear_end(&f);
 	finish(&f);
 }
@@ -707,7 +707,7 @@ TEST(a_stalled_stream_does_not_outlive_its_failure)
 	hear(&f, STREAM_HEAD "4\r\none\n\r\n");
 	while (call_stream(waiting, piece, sizeof(piece)) == 0)
 		continue;
-	(void)call_fail(waiting, refuse(&waiting->why, REFUSE_LIMIT, "not read"));
+	(void)call_fail(waiting, refuse(&waiting->error, REFUSE_LIMIT, "not read"));
 	while (f.world.server->n_clients > 0)
 		assert_true(world_turn(&f.world, NULL));
 	finish(&f);

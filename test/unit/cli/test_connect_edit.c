@@ -31,14 +31,14 @@ static char *exact(struct text t)
 static void expect_put(const struct editor *by, const struct edit *e, struct text file,
 		       struct text want)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct buf out;
 	char *text = exact(file);
 
 	file.data = text;
 	buf_init(&out, 1 << 20);
-	if (edit_put(by, file, e, 1, &out, &why) != 0)
-		fail_msg("%s: %.*s", why.text, TEXT_ARGS(file));
+	if (edit_put(by, file, e, 1, &out, &error) != 0)
+		fail_msg("%s: %.*s", error.text, TEXT_ARGS(file));
 	if (!text_equal(buf_text(&out), want))
 		fail_msg("%.*s\nbecame\n%.*s\nnot\n%.*s", TEXT_ARGS(file),
 			 TEXT_ARGS(buf_text(&out)), TEXT_ARGS(want));
@@ -49,14 +49,14 @@ static void expect_put(const struct editor *by, const struct edit *e, struct tex
 static void expect_refused(const struct editor *by, const struct edit *e, struct text file,
 			   const char *words)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct buf out;
 
 	buf_init(&out, 1 << 20);
-	if (edit_put(by, file, e, 1, &out, &why) <= 0)
+	if (edit_put(by, file, e, 1, &out, &error) <= 0)
 		fail_msg("taken: %.*s", TEXT_ARGS(file));
-	if (!strstr(why.text, words))
-		fail_msg("%.*s: \"%s\" lacks \"%s\"", TEXT_ARGS(file), why.text, words);
+	if (!strstr(error.text, words))
+		fail_msg("%.*s: \"%s\" lacks \"%s\"", TEXT_ARGS(file), error.text, words);
 	buf_done(&out);
 }
 
@@ -234,12 +234,12 @@ TEST(broken_or_taken_toml_is_refused)
 static void expect_taken(const struct editor *by, const struct edit *e, const char *file,
 			 const char *before, const char *want)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct buf out;
 
 	buf_init(&out, 1 << 20);
-	if (edit_take(by, text_of(file), text_of(before), e, 1, &out, &why) != 0)
-		fail_msg("%s: %s", why.text, file);
+	if (edit_take(by, text_of(file), text_of(before), e, 1, &out, &error) != 0)
+		fail_msg("%s: %s", error.text, file);
 	if (!text_equal(buf_text(&out), text_of(want)))
 		fail_msg("%s\nbecame\n%.*s\nnot\n%s", file, TEXT_ARGS(buf_text(&out)), want);
 	buf_done(&out);
@@ -292,13 +292,13 @@ TEST(a_group_with_another_hook_is_not_taken)
 {
 	struct text file = TEXT("{\"hooks\":{\"PermissionRequest\":[\n{\"hooks\":[{\"command\":"
 				"\"other\"},{\"command\":\"koine hook\"}]}]}}");
-	struct why why = {0};
+	struct error error = {0};
 	struct buf out;
 
 	buf_init(&out, 1 << 20);
-	assert_true(edit_take(&json_editor, file, TEXT(""), &element, 1, &out, &why) > 0);
+	assert_true(edit_take(&json_editor, file, TEXT(""), &element, 1, &out, &error) > 0);
 	assert_non_null(
-		strstr(why.text,
+		strstr(error.text,
 		       "line 2: hooks.PermissionRequest contains koine's hook and another hook"));
 	buf_done(&out);
 }
@@ -373,7 +373,7 @@ static bool add_around(const struct trial *t, struct text file, struct buf *out)
 static void try_file(const struct trial *t, uint64_t seed)
 {
 	struct buf out, again, other, want;
-	struct why why = {0};
+	struct error error = {0};
 	struct made m;
 	struct text file;
 
@@ -383,21 +383,21 @@ static void try_file(const struct trial *t, uint64_t seed)
 	buf_init(&other, 1 << 20);
 	buf_init(&want, 1 << 20);
 	file = buf_text(&m.out);
-	if (edit_put(t->by, file, t->edits, t->n, &out, &why) != 0)
-		fail_msg("seed %llu: %s\n%.*s", (unsigned long long)seed, why.text,
+	if (edit_put(t->by, file, t->edits, t->n, &out, &error) != 0)
+		fail_msg("seed %llu: %s\n%.*s", (unsigned long long)seed, error.text,
 			 TEXT_ARGS(file));
 	if (!is_within(file, buf_text(&out)))
 		fail_msg("seed %llu: bytes are lost\n%.*s\n--\n%.*s", (unsigned long long)seed,
 			 TEXT_ARGS(file), TEXT_ARGS(buf_text(&out)));
 	check_values(t, buf_text(&out));
-	assert_int_equal(edit_put(t->by, buf_text(&out), t->edits, t->n, &again, &why), 0);
+	assert_int_equal(edit_put(t->by, buf_text(&out), t->edits, t->n, &again, &error), 0);
 	assert_true(text_equal(buf_text(&again), buf_text(&out)));
-	assert_int_equal(edit_take(t->by, buf_text(&out), file, t->edits, t->n, &again, &why), 0);
+	assert_int_equal(edit_take(t->by, buf_text(&out), file, t->edits, t->n, &again, &error), 0);
 	assert_true(text_equal(buf_text(&again), file));
 	/* And where it was changed meanwhile. */
 	if (add_around(t, file, &want) && add_around(t, buf_text(&out), &other)) {
-		if (edit_take(t->by, buf_text(&other), file, t->edits, t->n, &again, &why) != 0)
-			fail_msg("seed %llu: %s", (unsigned long long)seed, why.text);
+		if (edit_take(t->by, buf_text(&other), file, t->edits, t->n, &again, &error) != 0)
+			fail_msg("seed %llu: %s", (unsigned long long)seed, error.text);
 		if (!text_equal(buf_text(&again), buf_text(&want)))
 			fail_msg("seed %llu: %.*s\nbecame\n%.*s\nnot\n%.*s",
 				 (unsigned long long)seed, TEXT_ARGS(buf_text(&other)),

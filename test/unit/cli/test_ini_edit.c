@@ -22,17 +22,17 @@ static struct text exact(struct text t)
 static void expect_put(const char *file, const char *value, const char *want)
 {
 	struct text text = exact(text_of(file));
-	struct why why = {0};
+	struct error error = {0};
 	struct buf out, back;
 	bool undone = false;
 
 	buf_init(&out, EDIT_FILE_MAX);
 	buf_init(&back, EDIT_FILE_MAX);
-	assert_int_equal(ini_put(text, nexus, value, &out, &why), 0);
+	assert_int_equal(ini_put(text, nexus, value, &out, &error), 0);
 	if (!text_is(buf_text(&out), want))
 		fail_msg("%s\nbecame\n%.*s\nnot\n%s", file, TEXT_ARGS(buf_text(&out)), want);
 	assert_true(text_is(ini_get(buf_text(&out), nexus), value));
-	assert_int_equal(ini_take(buf_text(&out), nexus, &back, &undone, &why), 0);
+	assert_int_equal(ini_take(buf_text(&out), nexus, &back, &undone, &error), 0);
 	if (!text_is(buf_text(&back), file))
 		fail_msg("%s\ncame back as\n%.*s", file, TEXT_ARGS(buf_text(&back)));
 	buf_done(&out);
@@ -93,17 +93,17 @@ TEST(what_is_there_already_stays)
 TEST(a_second_change_forgets_nothing)
 {
 	struct buf a, b, c;
-	struct why why;
+	struct error error;
 	bool undone;
 
 	buf_init(&a, EDIT_FILE_MAX);
 	buf_init(&b, EDIT_FILE_MAX);
 	buf_init(&c, EDIT_FILE_MAX);
 	assert_int_equal(
-		ini_put(TEXT("[listen]\nnexus = tcp:localhost:1\n"), nexus, "on", &a, &why), 0);
-	assert_int_equal(ini_put(buf_text(&a), nexus, "off", &b, &why), 0);
+		ini_put(TEXT("[listen]\nnexus = tcp:localhost:1\n"), nexus, "on", &a, &error), 0);
+	assert_int_equal(ini_put(buf_text(&a), nexus, "off", &b, &error), 0);
 	assert_true(text_is(buf_text(&b), "[listen]\nnexus = off ; was tcp:localhost:1\n"));
-	assert_int_equal(ini_take(buf_text(&b), nexus, &c, &undone, &why), 0);
+	assert_int_equal(ini_take(buf_text(&b), nexus, &c, &undone, &error), 0);
 	assert_true(undone && text_is(buf_text(&c), "[listen]\nnexus = tcp:localhost:1\n"));
 	buf_done(&a);
 	buf_done(&b);
@@ -113,11 +113,11 @@ TEST(a_second_change_forgets_nothing)
 TEST(what_is_not_ours_is_not_undone)
 {
 	struct buf out;
-	struct why why;
+	struct error error;
 	bool undone = true;
 
 	buf_init(&out, EDIT_FILE_MAX);
-	assert_int_equal(ini_take(TEXT("[listen]\nnexus = on\n"), nexus, &out, &undone, &why), 0);
+	assert_int_equal(ini_take(TEXT("[listen]\nnexus = on\n"), nexus, &out, &undone, &error), 0);
 	assert_false(undone);
 	assert_true(text_is(buf_text(&out), "[listen]\nnexus = on\n"));
 	buf_done(&out);
@@ -127,15 +127,15 @@ TEST(a_line_that_koined_would_not_read_is_refused)
 {
 	char file[INI_LINE_MAX + 64];
 	struct buf out;
-	struct why why;
+	struct error error;
 
 	snprintf(file, sizeof(file), "[listen]\nnexus = unix:/%0*d\n", INI_LINE_MAX - 20, 0);
 	buf_init(&out, EDIT_FILE_MAX);
-	assert_true(ini_put(text_of(file), nexus, "on", &out, &why) > 0);
-	assert_non_null(strstr(why.text, "line 2 would have more than 8192 bytes"));
+	assert_true(ini_put(text_of(file), nexus, "on", &out, &error) > 0);
+	assert_non_null(strstr(error.text, "line 2 would have more than 8192 bytes"));
 	buf_clear(&out);
-	assert_true(ini_put(TEXT("[a]\n\0"), nexus, "on", &out, &why) > 0);
-	assert_non_null(strstr(why.text, "NUL"));
+	assert_true(ini_put(TEXT("[a]\n\0"), nexus, "on", &out, &error) > 0);
+	assert_non_null(strstr(error.text, "NUL"));
 	buf_done(&out);
 }
 
@@ -192,7 +192,7 @@ static void without(struct text file, struct buf *out)
 static void try_any(void)
 {
 	struct buf file, put, back, before, after;
-	struct why why;
+	struct error error;
 	bool undone;
 	bool was_on;
 
@@ -203,14 +203,14 @@ static void try_any(void)
 	buf_init(&after, EDIT_FILE_MAX);
 	write_any(&file);
 	was_on = text_is(ini_get(buf_text(&file), nexus), "on");
-	assert_int_equal(ini_put(buf_text(&file), nexus, "on", &put, &why), 0);
+	assert_int_equal(ini_put(buf_text(&file), nexus, "on", &put, &error), 0);
 	assert_true(text_is(ini_get(buf_text(&put), nexus), "on"));
 	without(buf_text(&file), &before);
 	without(buf_text(&put), &after);
 	if (!text_equal(buf_text(&before), buf_text(&after)))
 		fail_msg("<%.*s>\nbecame\n<%.*s>", TEXT_ARGS(buf_text(&file)),
 			 TEXT_ARGS(buf_text(&put)));
-	assert_int_equal(ini_take(buf_text(&put), nexus, &back, &undone, &why), 0);
+	assert_int_equal(ini_take(buf_text(&put), nexus, &back, &undone, &error), 0);
 	if (!was_on && (!undone || !text_equal(buf_text(&back), buf_text(&file))))
 		fail_msg("<%.*s>\nbecame\n<%.*s>\nand came back as\n<%.*s>",
 			 TEXT_ARGS(buf_text(&file)), TEXT_ARGS(buf_text(&put)),

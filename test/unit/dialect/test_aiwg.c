@@ -21,7 +21,7 @@
 
 struct fixture {
 	struct arena arena;
-	struct why why;
+	struct error error;
 	struct aiwg_config config;
 	char complaints[8][400];
 	unsigned n_complaints;
@@ -64,7 +64,7 @@ static int read_config(struct fixture *f, const char *text)
 					      .complain = complain,
 					      .arg = f};
 
-	return aiwg_config_read(&f->arena, &file, &f->config, &f->why);
+	return aiwg_config_read(&f->arena, &file, &f->config, &f->error);
 }
 
 static void assert_text(struct text got, const char *want)
@@ -287,9 +287,9 @@ TEST(what_is_no_json_is_refused_with_its_line)
 	struct fixture *f = *state;
 
 	assert_int_equal(read_config(f, "{\n\"daemon\": {\n\"x\": oops}}"), REFUSE_PARSE);
-	assert_non_null(strstr(f->why.text, FILE_NAME ":3: "));
+	assert_non_null(strstr(f->error.text, FILE_NAME ":3: "));
 	assert_int_equal(read_config(f, "[1]"), REFUSE_PARAMS);
-	assert_non_null(strstr(f->why.text, "must contain a JSON object"));
+	assert_non_null(strstr(f->error.text, "must contain a JSON object"));
 }
 
 /* ---- tasks.json ---- */
@@ -299,7 +299,8 @@ static struct printed_task *import(struct fixture *f, const char *text, unsigned
 	struct printed_task *tasks = NULL;
 
 	assert_int_equal(
-		aiwg_tasks_read(&f->arena, text_of(text), TEXT("/p"), 1000, &tasks, n, &f->why), 0);
+		aiwg_tasks_read(&f->arena, text_of(text), TEXT("/p"), 1000, &tasks, n, &f->error),
+		0);
 	return tasks;
 }
 
@@ -372,7 +373,7 @@ TEST(what_holds_no_tasks_is_refused)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		assert_true(aiwg_tasks_read(&f->arena, text_of(texts[i]), TEXT("/p"), 0, &tasks, &n,
-					    &f->why) > 0);
+					    &f->error) > 0);
 }
 
 /* ---- parameters ---- */
@@ -382,8 +383,8 @@ static int limit_of(struct fixture *f, const char *json, int64_t *ret)
 	struct value *v;
 
 	assert_int_equal(
-		json_read(&f->arena, json, strlen(json), &json_default_limits, &v, &f->why), 0);
-	return aiwg_read_limit(v, ret, &f->why);
+		json_read(&f->arena, json, strlen(json), &json_default_limits, &v, &f->error), 0);
+	return aiwg_read_limit(v, ret, &f->error);
 }
 
 TEST(limits_come_as_numbers_or_digits)
@@ -403,7 +404,7 @@ TEST(limits_come_as_numbers_or_digits)
 		assert_int_equal(limit_of(f, cases[i].json, &got), 0);
 		assert_int_equal(got, cases[i].want);
 	}
-	assert_int_equal(aiwg_read_limit(NULL, &got, &f->why), 0);
+	assert_int_equal(aiwg_read_limit(NULL, &got, &f->error), 0);
 	assert_int_equal(got, 0);
 }
 

@@ -34,10 +34,10 @@ static void end_turn(struct chat_answer a)
 }
 
 int chat_send(struct chat *chat, const struct chat_ask *ask, const struct chat_sink *sink,
-	      struct chat_turn **ret_turn, struct why *why)
+	      struct chat_turn **ret_turn, struct error *error)
 {
 	if (played.refusal)
-		return refuse(why, (enum refusal)played.refusal, "no");
+		return refuse(error, (enum refusal)played.refusal, "no");
 	played.ask = *ask;
 	played.sink = *sink;
 	snprintf(played.request, sizeof(played.request), "%.*s", (int)ask->request_id.len,

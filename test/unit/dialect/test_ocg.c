@@ -358,9 +358,9 @@ TEST(a_completion_beyond_the_memory_limit_is_refused_with_the_limit)
 	const struct completion_ask ask = {0};
 	const struct completion_sink sink = {0};
 	struct completion *c = NULL;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(completion_start(&engine, NULL, &settings, &ask, &sink, &c, &why),
+	assert_int_equal(completion_start(&engine, NULL, &settings, &ask, &sink, &c, &error),
 			 REFUSE_LIMIT);
-	assert_non_null(strstr(why.text, "(limit 268435456 bytes)"));
+	assert_non_null(strstr(error.text, "(limit 268435456 bytes)"));
 }

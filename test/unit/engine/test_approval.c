@@ -62,12 +62,12 @@ static void world_open(struct world *w)
 		.on_wait = on_wait,
 		.arg = w,
 	};
-	struct why why = {0};
+	struct error error = {0};
 
 	assert_int_equal(events_start(&events, &engine(w)->events), 0);
 	opts.events = engine(w)->events;
-	if (approvals_start(&opts, &engine(w)->approvals, &why) != 0)
-		fail_msg("%s", why.text);
+	if (approvals_start(&opts, &engine(w)->approvals, &error) != 0)
+		fail_msg("%s", error.text);
 	stage_open(&w->stage);
 }
 
@@ -162,7 +162,7 @@ struct told {
 	int n;
 	int n_kept;
 	int result;
-	struct why why;
+	struct error error;
 	enum approval_status status;
 	char id[160];
 	char by[80];
@@ -172,10 +172,10 @@ struct told {
 	struct approval_waiter *waiter;
 };
 
-static void note(struct told *t, int result, const struct approval *a, const struct why *why)
+static void note(struct told *t, int result, const struct approval *a, const struct error *error)
 {
 	t->result = result;
-	t->why = *why;
+	t->error = *error;
 	if (!a)
 		return;
 	assert_non_null(a->input.value);
@@ -187,23 +187,23 @@ static void note(struct told *t, int result, const struct approval *a, const str
 	snprintf(t->session, sizeof(t->session), "%.*s", TEXT_ARGS(a->session));
 }
 
-static void on_told(void *arg, int result, const struct approval *a, const struct why *why)
+static void on_told(void *arg, int result, const struct approval *a, const struct error *error)
 {
 	struct told *t = arg;
 
 	t->n++;
 	t->waiter = NULL;
-	note(t, result, a, why);
+	note(t, result, a, error);
 }
 
-static void on_kept(void *arg, int result, const struct approval *a, const struct why *why)
+static void on_kept(void *arg, int result, const struct approval *a, const struct error *error)
 {
 	struct told *t = arg;
 
 	t->n_kept++;
 	assert_int_equal(result, 0);
 	assert_int_equal(a->status, APPROVAL_PENDING);
-	note(t, result, a, why);
+	note(t, result, a, error);
 }
 
 static struct approval_new plain_new(const char *tool)
@@ -214,18 +214,18 @@ static struct approval_new plain_new(const char *tool)
 /* Tests look at every result in one way. */
 static void tell_refusal(struct told *t, int result)
 {
-	const struct why why = t->why;
+	const struct error error = t->error;
 
 	assert_int_equal(t->n, 0);
 	if (result != 0)
-		on_told(t, result, NULL, &why);
+		on_told(t, result, NULL, &error);
 }
 
 static struct told request(struct world *w, const struct approval_new *in)
 {
 	struct told t = {0};
 
-	tell_refusal(&t, approval_request(approvals(w), in, on_told, &t, &t.why));
+	tell_refusal(&t, approval_request(approvals(w), in, on_told, &t, &t.error));
 	stage_until(&w->stage, t.n);
 	return t;
 }
@@ -262,7 +262,8 @@ static struct told ask_with(struct world *w, const char *tool, const char *text)
 static void start_wait(struct world *w, const struct approval_new *in, struct told *t)
 {
 	*t = (struct told) {0};
-	tell_refusal(t, approval_wait(approvals(w), in, on_kept, on_told, t, &t->waiter, &t->why));
+	tell_refusal(t,
+		     approval_wait(approvals(w), in, on_kept, on_told, t, &t->waiter, &t->error));
 }
 
 /* One that waits for a human, with somebody who waits for it. */
@@ -277,7 +278,7 @@ static struct told decide_as(struct world *w, const struct approval_decision *d)
 {
 	struct told t = {0};
 
-	tell_refusal(&t, approval_decide(approvals(w), d, on_told, &t, &t.why));
+	tell_refusal(&t, approval_decide(approvals(w), d, on_told, &t, &t.error));
 	stage_until(&w->stage, t.n);
 	return t;
 }
@@ -294,7 +295,7 @@ static struct approval get(struct world *w, const char *id)
 	struct approval a;
 
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, text_of(id), true, &a,
-				      &w->stage.f->why),
+				      &w->stage.f->error),
 			 0);
 	return a;
 }
@@ -413,8 +414,8 @@ TEST(questions_are_for_humans)
 	add_rule(w, VERDICT_ALLOW, NULL, NULL);
 	t = request(w, &in);
 	assert_int_equal(t.status, APPROVAL_PENDING);
-	assert_string_equal(decide(w, t.id, APPROVAL_APPROVED).why.field, "decision");
-	assert_string_equal(decide(w, t.id, APPROVAL_RESPONDED).why.field, "comment");
+	assert_string_equal(decide(w, t.id, APPROVAL_APPROVED).error.field, "decision");
+	assert_string_equal(decide(w, t.id, APPROVAL_RESPONDED).error.field, "comment");
 	t = decide_as(w, &(struct approval_decision) {.id = text_of(t.id),
 						      .status = APPROVAL_RESPONDED,
 						      .comment = TEXT("this")});
@@ -430,7 +431,7 @@ static struct told ask_json(struct world *w, const char *json)
 	struct value *v;
 
 	assert_int_equal(json_read(&w->stage.f->arena, json, strlen(json), &json_default_limits, &v,
-				   &w->stage.f->why),
+				   &w->stage.f->error),
 			 0);
 	in.input = v;
 	return request(w, &in);
@@ -583,7 +584,7 @@ TEST(an_id_is_for_what_was_asked_under_it)
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_PENDING);
 	t = ask_again(w, "Bash", "rm -rf /");
 	assert_int_equal(t.result, REFUSE_CONFLICT);
-	assert_string_equal(t.why.text,
+	assert_string_equal(t.error.text,
 			    "approval 'mine' already exists with a different tool or input");
 	decide(w, "mine", APPROVAL_APPROVED);
 	assert_int_equal(ask_again(w, "Bash", "ls").status, APPROVAL_APPROVED);
@@ -611,10 +612,10 @@ static void grant(struct world *w, const struct grant *row)
 {
 	struct told t = {0};
 
-	tell_refusal(&t, grant_add(approvals(w), row, NULL, on_told, &t, &t.why));
+	tell_refusal(&t, grant_add(approvals(w), row, NULL, on_told, &t, &t.error));
 	stage_until(&w->stage, t.n);
 	if (t.result != 0)
-		fail_msg("%s", t.why.text);
+		fail_msg("%s", t.error.text);
 }
 
 TEST(a_grant_has_its_uses)
@@ -678,7 +679,7 @@ TEST(a_decision_may_grant_the_same)
 
 	d.id = text_of(t.id);
 	d.grant_session = true;
-	assert_string_equal(decide_as(w, &d).why.field, "grant"); /* it has no session */
+	assert_string_equal(decide_as(w, &d).error.field, "grant"); /* it has no session */
 	assert_int_equal(get(w, t.id).status, APPROVAL_PENDING);
 	d.grant_session = false;
 	assert_int_equal(decide_as(w, &d).result, 0);
@@ -717,7 +718,7 @@ TEST(grant_limits_are_exact_and_a_refusal_names_the_field)
 		d.grants = true;
 		t = decide_as(w, &d);
 		assert_int_equal(t.result, rows[i].field[0] ? REFUSE_PARAMS : 0);
-		assert_string_equal(t.why.field, rows[i].field);
+		assert_string_equal(t.error.field, rows[i].field);
 	}
 }
 
@@ -803,7 +804,7 @@ TEST(the_first_of_two_decisions_wins)
 	stage_until(&w->stage, one.n && two.n);
 	assert_int_equal(one.result, 0);
 	assert_int_equal(two.result, REFUSE_CONFLICT);
-	assert_string_equal(two.why.text, "this approval has already been responded to");
+	assert_string_equal(two.error.text, "this approval has already been responded to");
 	assert_int_equal(two.status, APPROVAL_APPROVED);
 	assert_string_equal(two.by, "one");
 	assert_int_equal(waiting.n, 1);
@@ -816,14 +817,14 @@ TEST(decisions_that_cannot_be_are_refused)
 	struct told t = ask(w, "Bash");
 
 	assert_int_equal(decide(w, "nobody", APPROVAL_APPROVED).result, REFUSE_NOT_FOUND);
-	assert_string_equal(decide(w, "nobody", APPROVAL_APPROVED).why.text,
+	assert_string_equal(decide(w, "nobody", APPROVAL_APPROVED).error.text,
 			    "approval not found: nobody");
 	assert_int_equal(decide(w, t.id, APPROVAL_EXPIRED).result, REFUSE_PARAMS);
 	assert_int_equal(decide(w, t.id, APPROVAL_PENDING).result, REFUSE_PARAMS);
 	t = decide_as(w, &(struct approval_decision) {.id = text_of(t.id),
 						      .status = APPROVAL_RESPONDED,
 						      .comment = TEXT("x")});
-	assert_string_equal(t.why.field, "decision");
+	assert_string_equal(t.error.field, "decision");
 	assert_int_equal(approvals_pending(approvals(w)), 1);
 }
 
@@ -1031,17 +1032,17 @@ struct busy {
 	struct told again;
 };
 
-static void on_busy(void *arg, int result, const struct approval *a, const struct why *why)
+static void on_busy(void *arg, int result, const struct approval *a, const struct error *error)
 {
 	struct busy *b = arg;
 	const struct approval_new in = plain_new("Next");
 	const struct approval_decision d = {.id = a->id, .status = APPROVAL_DENIED};
 
-	on_told(&b->told, result, a, why);
+	on_told(&b->told, result, a, error);
 	approval_leave(b->other->waiter);
 	assert_int_equal(approval_decide(approvals(b->world), &d, on_told, &b->again, NULL), 0);
 	assert_int_equal(approval_request(approvals(b->world), &in, on_told, &b->asked, NULL), 0);
-	note(&b->told, result, a, why);
+	note(&b->told, result, a, error);
 }
 
 TEST(who_is_told_may_do_anything)
@@ -1098,7 +1099,7 @@ TEST(a_run_that_must_be_known_is)
 	in.must_be_known = true;
 	t = request(w, &in);
 	assert_int_equal(t.result, REFUSE_NOT_FOUND);
-	assert_string_equal(t.why.text, "session not found: r2");
+	assert_string_equal(t.error.text, "session not found: r2");
 	in.must_be_known = false;
 	assert_string_equal(request(w, &in).session, "");
 	in.session = TEXT("s1");
@@ -1329,7 +1330,7 @@ TEST(too_many_are_refused_but_not_those_that_are_there)
 	assert_int_equal(ask(w, "Bash").result, 0);
 	t = ask(w, "Bash");
 	assert_int_equal(t.result, REFUSE_LIMIT);
-	assert_string_equal(t.why.text, "too many pending approvals: 2/2");
+	assert_string_equal(t.error.text, "too many pending approvals: 2/2");
 	assert_int_equal(request(w, &in).result, 0);
 	add_rule(w, VERDICT_ALLOW, "Read", NULL);
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);
@@ -1343,8 +1344,8 @@ static const char *field_of(struct world *w, const struct approval_new *in)
 
 	t = request(w, in);
 	assert_int_equal(t.result, REFUSE_PARAMS);
-	assert_true(t.why.text[0]);
-	return t.why.field;
+	assert_true(t.error.text[0]);
+	return t.error.field;
 }
 
 TEST(bad_requests_name_their_field)
@@ -1386,7 +1387,7 @@ static int find(struct world *w, struct text id, bool may_be_short)
 	struct approval a;
 
 	return approval_get(approvals(w), 1, &w->stage.f->arena, id, may_be_short, &a,
-			    &w->stage.f->why);
+			    &w->stage.f->error);
 }
 
 TEST(lists_are_in_order_and_ids_may_be_short)
@@ -1418,21 +1419,21 @@ TEST(lists_are_in_order_and_ids_may_be_short)
 	in.id = text_of(made.id + strlen("local-"));
 	assert_true(text_is(get(w, made.id + strlen("local-")).tool, "Bash"));
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
-				      &w->stage.f->why),
+				      &w->stage.f->error),
 			 REFUSE_PARAMS);
-	assert_string_equal(w->stage.f->why.text,
+	assert_string_equal(w->stage.f->error.text,
 			    "ambiguous approval id abc: matches abc1 and abc2");
 	/* What is shown without its first word is no other one's whole id. */
 	request(w, &in);
 	assert_int_equal(find(w, in.id, true), REFUSE_PARAMS);
-	assert_non_null(strstr(w->stage.f->why.text, in.id.data));
-	assert_non_null(strstr(w->stage.f->why.text, "local-"));
+	assert_non_null(strstr(w->stage.f->error.text, in.id.data));
+	assert_non_null(strstr(w->stage.f->error.text, "local-"));
 	assert_int_equal(find(w, in.id, false), 0);
 	/* A whole id that is the beginning of another never wins silently. */
 	in.id = TEXT("abc22");
 	request(w, &in);
 	assert_int_equal(find(w, TEXT("abc2"), true), REFUSE_PARAMS);
-	assert_string_equal(w->stage.f->why.text,
+	assert_string_equal(w->stage.f->error.text,
 			    "ambiguous approval id abc2: matches abc2 and abc22");
 	assert_int_equal(find(w, TEXT("abc2"), false), 0);
 	decide(w, "abc22", APPROVAL_APPROVED);
@@ -1443,12 +1444,12 @@ TEST(lists_are_in_order_and_ids_may_be_short)
 	assert_true(text_is(get(w, "abc1").id, "abc1"));
 	decide(w, "abc2", APPROVAL_APPROVED);
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("abc"), true, &one,
-				      &w->stage.f->why),
+				      &w->stage.f->error),
 			 REFUSE_PARAMS);
 	assert_int_equal(approval_get(approvals(w), 1, &w->stage.f->arena, TEXT("ab"), false, &one,
-				      &w->stage.f->why),
+				      &w->stage.f->error),
 			 REFUSE_NOT_FOUND);
-	assert_string_equal(w->stage.f->why.text, "approval not found: ab");
+	assert_string_equal(w->stage.f->error.text, "approval not found: ab");
 }
 
 static void sweep(struct world *w, void *arg)

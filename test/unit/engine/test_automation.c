@@ -21,7 +21,7 @@
 #include "engine/automation/automation.h"
 #include "engine/automation/inner.h"
 #include "engine/event/event.h"
-#include "base/why.h"
+#include "base/error.h"
 #include "base/pattern/pattern.h"
 #include "engine/task/task.h"
 #include "store/store.h"
@@ -123,10 +123,10 @@ static void note(char *out, size_t size, struct text t)
 }
 
 int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
-		       void *arg, struct why *why);
+		       void *arg, struct error *error);
 
 int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_submitted_fn fn,
-		       void *arg, struct why *why)
+		       void *arg, struct error *error)
 {
 	struct world *w = the_world;
 	struct submitted_task *t = &w->tasks[w->n_tasks];
@@ -134,7 +134,7 @@ int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_subm
 	char id[32];
 
 	if (w->refuses)
-		return refuse(why, w->refuses, "not now");
+		return refuse(error, w->refuses, "not now");
 	assert_true(w->n_tasks < TASKS_MAX);
 	note(t->prompt, sizeof(t->prompt), in->task.prompt);
 	note(t->rule, sizeof(t->rule), value_text(value_find(in->task.metadata.value, "ruleId")));
@@ -146,7 +146,7 @@ int __wrap_task_submit(struct tasks *tasks, const struct task_new *in, task_subm
 	t->now_ms = w->now_ms;
 	snprintf(id, sizeof(id), "task-%04u", w->n_tasks++);
 	told = (struct task_submitted) {.project = in->task.project, .id = text_of(id)};
-	fn(arg, 0, &told, why);
+	fn(arg, 0, &told, error);
 	return 0;
 }
 
@@ -166,14 +166,14 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
-			 struct why *why);
+			 struct error *error);
 void __wrap_approval_leave(struct approval_waiter *w);
 void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 				    bool (*is_own)(const struct approval *row));
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
-			 struct why *why)
+			 struct error *error)
 {
 	struct world *w = the_world;
 	struct approval_waiter *q = &w->asked[w->n_asked];
@@ -229,11 +229,11 @@ static void decide(struct world *w, unsigned i, enum approval_status status, con
 		.status = status,
 		.comment = comment ? text_of(comment) : (struct text) {0},
 	};
-	const struct why why = {.text = ""};
+	const struct error error = {.text = ""};
 
 	assert_non_null(fn);
 	q->fn = NULL;
-	fn(q->arg, 0, &how, &why);
+	fn(q->arg, 0, &how, &error);
 }
 
 static int on_rule_event(void *arg, const struct event *e)
@@ -1170,18 +1170,18 @@ TEST(a_stop_does_not_wait_for_humans)
 /* As approvals that stop before the rules do. */
 static void tell_stopping(struct world *w, unsigned i)
 {
-	const struct why why = {.code = REFUSE_STOPPING, .text = "koined is stopping"};
+	const struct error error = {.code = REFUSE_STOPPING, .text = "koined is stopping"};
 	approval_fn fn = w->asked[i].fn;
 
 	w->asked[i].fn = NULL;
-	fn(w->asked[i].arg, REFUSE_STOPPING, NULL, &why);
+	fn(w->asked[i].arg, REFUSE_STOPPING, NULL, &error);
 }
 
 /* Whether the same occurrence is asked about once more, after a stop. */
 static bool comes_back(struct world *w, bool was_kept)
 {
 	struct rule r = by_cron("careful", "0 13 * * *", "");
-	const struct why why = {.text = ""};
+	const struct error error = {.text = ""};
 
 	r.needs_approval = true;
 	r.catch_up = CATCH_UP_ALL;
@@ -1190,7 +1190,7 @@ static bool comes_back(struct world *w, bool was_kept)
 	clock_to(w, ms("2026-01-01T13:00Z"));
 	turn_until(w, w->n_asked == 1);
 	if (was_kept)
-		w->asked[0].on_kept(w->asked[0].arg, 0, NULL, &why);
+		w->asked[0].on_kept(w->asked[0].arg, 0, NULL, &error);
 	tell_stopping(w, 0);
 	w->long_actions = false;
 	world_restart(w);
@@ -1216,7 +1216,7 @@ TEST(approvals_that_fail_are_an_error)
 {
 	struct world *w = *state;
 	struct rule r = careful(w, "x");
-	const struct why why = {.text = "too many approvals are pending"};
+	const struct error error = {.text = "too many approvals are pending"};
 
 	set_rules(w, &r, 1);
 	w->ask_refuses = -ENOMEM;
@@ -1226,7 +1226,7 @@ TEST(approvals_that_fail_are_an_error)
 	w->ask_refuses = 0;
 	happen(w, "x", "y", NULL);
 	turn_until(w, w->n_asked == 1);
-	w->asked[0].fn(w->asked[0].arg, REFUSE_LIMIT, NULL, &why);
+	w->asked[0].fn(w->asked[0].arg, REFUSE_LIMIT, NULL, &error);
 	assert_true(text_is(last_execution(w)->error, "too many approvals are pending"));
 	settle(w);
 }
@@ -1288,25 +1288,25 @@ TEST(a_task_that_is_refused_is_an_error)
 struct told {
 	unsigned n;
 	int result;
-	char text[WHY_TEXT_MAX];
+	char text[ERROR_TEXT_MAX];
 };
 
-static void on_told(void *arg, int result, const struct why *why)
+static void on_told(void *arg, int result, const struct error *error)
 {
 	struct told *t = arg;
 
 	t->n++;
 	t->result = result;
-	snprintf(t->text, sizeof(t->text), "%s", why->text);
+	snprintf(t->text, sizeof(t->text), "%s", error->text);
 }
 
 static int enable(struct world *w, const char *project, const char *rule, bool on)
 {
 	struct told t = {0};
 
-	struct why why;
+	struct error error;
 	int r = automation_enable(w->automation, text_of(project), text_of(rule), on, on_told, &t,
-				  &why);
+				  &error);
 
 	assert_int_equal(t.n, 0);
 	if (r != 0)
@@ -1317,13 +1317,14 @@ static int enable(struct world *w, const char *project, const char *rule, bool o
 
 static int run(struct world *w, const char *rule, struct told *t)
 {
-	struct why why = {0};
+	struct error error = {0};
 	int r;
 
 	*t = (struct told) {0};
-	r = automation_run(w->automation, (struct text) {NULL, 0}, text_of(rule), on_told, t, &why);
+	r = automation_run(w->automation, (struct text) {NULL, 0}, text_of(rule), on_told, t,
+			   &error);
 	if (r != 0)
-		on_told(t, r, &why);
+		on_told(t, r, &error);
 	turn_until(w, t->n == 1);
 	settle(w);
 	return t->result;
@@ -1923,16 +1924,16 @@ static void check_rules(const struct rule_row *rows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct rule r = rows[i].rule;
-		struct why why = {0};
+		struct error error = {0};
 		int e;
 
 		if (!r.id.data)
 			r.id = TEXT("r");
 		if (r.action == ACTION_TASK && !r.prompt.data)
 			r.prompt = TEXT("p");
-		e = automation_check_rule(&r, &why);
-		if (rows[i].field ? e <= 0 || strcmp(why.field, rows[i].field) != 0 : e != 0)
-			fail_msg("row %zu: %d, %s, %s", i, e, why.field, why.text);
+		e = automation_check_rule(&r, &error);
+		if (rows[i].field ? e <= 0 || strcmp(error.field, rows[i].field) != 0 : e != 0)
+			fail_msg("row %zu: %d, %s, %s", i, e, error.field, error.text);
 	}
 }
 

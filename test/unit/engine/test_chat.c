@@ -82,13 +82,13 @@ static void note_all(char out[1600], const struct agent_ask *ask)
 }
 
 static int puppet_start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-			struct agent_turn **ret_turn, struct why *why)
+			struct agent_turn **ret_turn, struct error *error)
 {
 	struct puppet *p = (struct puppet *)a;
 	struct agent_turn *t;
 
 	if (text_is(ask->messages[ask->n_messages - 1].text, "refuse me"))
-		return refuse(why, REFUSE_UNAVAILABLE, "not today");
+		return refuse(error, REFUSE_UNAVAILABLE, "not today");
 	t = calloc(1, sizeof(*t));
 	t->puppet = p;
 	t->sink = *sink;
@@ -210,7 +210,7 @@ static void world_open(struct world *w)
 		.agent = "recall",
 		.system = "Be good.",
 	};
-	struct why why;
+	struct error error;
 
 	agents[0] = new_recall(w, "recall", 0);
 	agents[1] = new_recall(w, "slow", 30);
@@ -218,7 +218,7 @@ static void world_open(struct world *w)
 	w->fake = (struct fake_workers) {.submit = submit, .arg = w};
 	w->f->workers = opts.workers;
 	assert_int_equal(workers_new(w->loop, &workers, &w->workers), 0);
-	assert_int_equal(chat_start(&opts, &w->f->engine->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->f->engine->chat, &error), 0);
 }
 
 /* As a crash leaves it: turns that run are not told, nor ended in the store. */
@@ -274,7 +274,7 @@ FIXTURE(world_setup, world_teardown);
 struct told {
 	int n_done;
 	int result;
-	struct why why;
+	struct error error;
 	char content[4096];
 	char request_id[64];
 	enum agent_outcome outcome;
@@ -302,7 +302,7 @@ static void on_done(void *arg, const struct chat_answer *answer)
 
 	t->n_done++;
 	t->result = answer->result;
-	t->why = *answer->why;
+	t->error = *answer->error;
 	snprintf(t->content, sizeof(t->content), "%.*s", TEXT_ARGS(answer->content));
 	snprintf(t->request_id, sizeof(t->request_id), "%.*s", TEXT_ARGS(answer->request_id));
 	t->outcome = answer->outcome;
@@ -318,7 +318,7 @@ static int ask_with(struct world *w, const struct chat_ask *ask, struct told *to
 	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = told};
 
 	*told = (struct told) {0};
-	return chat_send(w->f->engine->chat, ask, &sink, &told->turn, &told->why);
+	return chat_send(w->f->engine->chat, ask, &sink, &told->turn, &told->error);
 }
 
 static void ask(struct world *w, const char *conversation, const char *agent, const char *content,
@@ -367,7 +367,7 @@ struct counted {
 };
 
 static void on_counts(void *arg, int result, const struct chat_counts *counts,
-		      const struct why *why)
+		      const struct error *error)
 {
 	struct counted *c = arg;
 
@@ -391,7 +391,7 @@ static struct chat_counts count(struct world *w, const char *conversation)
 	struct counted c = {0};
 
 	note_count(&c, chat_count(w->f->engine->chat, text_of(conversation), false, &c.counts,
-				  on_counts, &c, &w->f->why));
+				  on_counts, &c, &w->f->error));
 	until(w, c.n);
 	assert_int_equal(c.result, 0);
 	return c.counts;
@@ -402,7 +402,7 @@ static int count_existing(struct world *w, const char *conversation)
 	struct counted c = {0};
 
 	note_count(&c, chat_count(w->f->engine->chat, text_of(conversation), true, &c.counts,
-				  on_counts, &c, &w->f->why));
+				  on_counts, &c, &w->f->error));
 	until(w, c.n);
 	return c.result;
 }
@@ -412,7 +412,7 @@ static unsigned messages(struct world *w, const char *conversation, struct messa
 {
 	struct message_page page = {0};
 	int r = chat_messages(w->f->engine->chat, 1, &w->f->arena, text_of(conversation), false,
-			      &page, &w->f->why);
+			      &page, &w->f->error);
 
 	assert_int_equal(r, 0);
 	assert_int_equal(page.n, page.total);
@@ -515,7 +515,7 @@ TEST(request_id_in_progress_is_refused)
 
 	assert_int_equal(ask_with(w, &in, &first), 0);
 	assert_int_equal(ask_with(w, &in, &second), REFUSE_PARAMS);
-	assert_string_equal(second.why.field, "request_id");
+	assert_string_equal(second.error.field, "request_id");
 	until(w, w->puppet->n_started == 1);
 	assert_int_equal(ask_with(w, &in, &second), REFUSE_PARAMS);
 	puppet_finish(w->puppet->turns[0]);
@@ -636,13 +636,13 @@ TEST(failed_agent_is_told_with_its_words)
 					  .text = "it broke"});
 	until(w, told.n_done);
 	assert_int_equal(told.result, REFUSE_INTERNAL);
-	assert_string_equal(told.why.text, "ProviderError: it broke");
+	assert_string_equal(told.error.text, "ProviderError: it broke");
 	assert_string_equal(told.content, "half");
 	assert_int_equal(messages(w, NULL, &rows), 2);
 	assert_int_equal(rows[1].turn_state, TURN_FAILED);
 	ask_and_wait(w, NULL, "puppet", "refuse me", &told);
 	assert_int_equal(told.result, REFUSE_INTERNAL);
-	assert_non_null(strstr(told.why.text, "not today"));
+	assert_non_null(strstr(told.error.text, "not today"));
 	ask_and_wait(w, NULL, NULL, "hello", &told);
 	assert_int_equal(told.result, 0);
 }
@@ -735,7 +735,7 @@ TEST(oldest_turns_leave_what_is_sent)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
 	end(w->f);
 	puppet_answers(w, "first", long_text);
 	puppet_answers(w, long_text, long_text);
@@ -964,7 +964,7 @@ TEST(what_is_kept_of_a_question_goes_with_its_results)
 	until(w, told.n_done);
 }
 
-static void on_destroyed(void *arg, int result, const struct why *why)
+static void on_destroyed(void *arg, int result, const struct error *error)
 {
 	*(int *)arg = result;
 }
@@ -972,7 +972,7 @@ static void on_destroyed(void *arg, int result, const struct why *why)
 static int destroy(struct world *w, const char *id)
 {
 	int result = -1;
-	int r = chat_destroy(w->f->engine->chat, text_of(id), on_destroyed, &result, &w->f->why);
+	int r = chat_destroy(w->f->engine->chat, text_of(id), on_destroyed, &result, &w->f->error);
 
 	until(w, r != 0 || result != -1);
 	return r ?: result;
@@ -995,10 +995,10 @@ TEST(one_that_is_destroyed_begins_anew)
 	ask(w, "work", NULL, "waits", &waiting);
 	puppet_say(w->puppet->turns[0], "par");
 	assert_int_equal(
-		chat_destroy(w->f->engine->chat, TEXT("work"), on_destroyed, &result, &w->f->why),
+		chat_destroy(w->f->engine->chat, TEXT("work"), on_destroyed, &result, &w->f->error),
 		0);
 	assert_int_equal(chat_send(w->f->engine->chat, &strict, &(struct chat_sink) {0}, &told.turn,
-				   &told.why),
+				   &told.error),
 			 REFUSE_CONFLICT);
 	until(w, result != -1);
 	assert_int_equal(result, 0);
@@ -1017,7 +1017,7 @@ struct compacted {
 };
 
 static void on_compacted(void *arg, int result, const struct chat_compacted *done,
-			 const struct why *why)
+			 const struct error *error)
 {
 	struct compacted *c = arg;
 
@@ -1034,7 +1034,7 @@ struct insister {
 };
 
 /* As the next requests of a connection do, when one is answered. */
-static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
+static void on_destroyed_ask_again(void *arg, int result, const struct error *error)
 {
 	struct insister *i = arg;
 
@@ -1042,7 +1042,7 @@ static void on_destroyed_ask_again(void *arg, int result, const struct why *why)
 	for (int k = 0; k < 2; k++)
 		note_count(&i->counted[k], chat_count(i->world->f->engine->chat, TEXT("work"), true,
 						      &i->counted[k].counts, on_counts,
-						      &i->counted[k], &i->world->f->why));
+						      &i->counted[k], &i->world->f->error));
 }
 
 TEST(whoever_is_told_may_ask_at_once)
@@ -1053,7 +1053,7 @@ TEST(whoever_is_told_may_ask_at_once)
 
 	ask_and_wait(w, "work", NULL, "hello", &told);
 	assert_int_equal(chat_destroy(w->f->engine->chat, TEXT("work"), on_destroyed_ask_again,
-				      &again, &w->f->why),
+				      &again, &w->f->error),
 			 0);
 	until(w, again.n && again.counted[0].n && again.counted[1].n);
 	assert_int_equal(again.counted[0].result, REFUSE_NOT_FOUND);
@@ -1075,10 +1075,10 @@ TEST(a_store_that_cannot_be_read_is_told)
 	until(w, first.n_done);
 	assert_int_equal(first.result, -EIO);
 	assert_int_equal(chat_count(w->f->engine->chat, TEXT("work"), false, &counted.counts,
-				    on_counts, &counted, &w->f->why),
+				    on_counts, &counted, &w->f->error),
 			 -EIO);
 	assert_int_equal(chat_compact(w->f->engine->chat, TEXT("work"), false, on_compacted,
-				      &compacted, &w->f->why),
+				      &compacted, &w->f->error),
 			 0);
 	assert_int_equal(compacted.n, 0);
 	until(w, compacted.n);
@@ -1100,8 +1100,8 @@ TEST(one_made_elsewhere_is_seen)
 
 	assert_int_equal(count_existing(w, "new"), REFUSE_NOT_FOUND);
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
-	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why),
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error),
 			 REFUSE_PARAMS);
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
@@ -1123,14 +1123,14 @@ TEST(compacting_keeps_what_the_user_said)
 
 	ask_and_wait(w, NULL, NULL, "My name is Alice", &told);
 	assert_int_equal(chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted,
-				      &c, &w->f->why),
+				      &c, &w->f->error),
 			 0);
 	until(w, c.n);
 	assert_false(c.done.compacted);
 	for (int i = 0; i < 4; i++)
 		ask_and_wait(w, NULL, NULL, "Tell me about the weather on the moon", &told);
 	assert_int_equal(chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted,
-				      &c, &w->f->why),
+				      &c, &w->f->error),
 			 0);
 	until(w, c.n == 2);
 	assert_int_equal(c.result, 0);
@@ -1155,12 +1155,12 @@ TEST(an_agent_writes_the_summary)
 	struct text id;
 
 	begin(w->f);
-	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->why), 0);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
 	end(w->f);
 	for (int i = 0; i < 4; i++)
 		puppet_answers(w, "some words of mine", "k");
 	assert_int_equal(chat_compact(w->f->engine->chat, (struct text) {0}, false, on_compacted,
-				      &c, &w->f->why),
+				      &c, &w->f->error),
 			 0);
 	until(w, w->puppet->n_started == 5);
 	assert_int_equal(w->puppet->n_messages, 1);
@@ -1218,7 +1218,7 @@ TEST(bad_asks_are_refused)
 	struct told told;
 
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
-	assert_string_equal(told.why.text, "agent not found: 'nobody'");
+	assert_string_equal(told.error.text, "agent not found: 'nobody'");
 	in = (struct chat_ask) {.content = TEXT("hi"), .conversation = TEXT("../etc")};
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
 	in.conversation = TEXT("..");
@@ -1227,12 +1227,12 @@ TEST(bad_asks_are_refused)
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
 	in = (struct chat_ask) {0};
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
-	assert_string_equal(told.why.field, "content");
+	assert_string_equal(told.error.field, "content");
 	in = (struct chat_ask) {.content = TEXT("and?"), .own_history = true};
 	in.history = &crowded;
 	in.n_history = 1;
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_PARAMS);
-	assert_string_equal(told.why.field, "history");
+	assert_string_equal(told.error.field, "history");
 }
 
 /* The field that an ask is refused for; "" if it is taken, or refused for another reason. */
@@ -1242,7 +1242,7 @@ static const char *refused_field(struct world *w, const struct chat_ask *ask)
 	static unsigned n;
 	struct told *t = &told[n++ % 8];
 
-	return ask_with(w, ask, t) == REFUSE_PARAMS ? t->why.field : "";
+	return ask_with(w, ask, t) == REFUSE_PARAMS ? t->error.field : "";
 }
 
 TEST(ask_limits_are_exact_and_a_refusal_names_the_field)
@@ -1318,7 +1318,7 @@ TEST(a_turn_beyond_the_memory_limit_is_refused_with_the_limit)
 	w->f->engine->chat->bytes += CHAT_BYTES_MAX + 1;
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_LIMIT);
 	w->f->engine->chat->bytes -= CHAT_BYTES_MAX + 1;
-	assert_non_null(strstr(told.why.text, "(limit 268435456 bytes)"));
+	assert_non_null(strstr(told.error.text, "(limit 268435456 bytes)"));
 }
 
 TEST(many_conversations_come_and_go)
@@ -1370,17 +1370,17 @@ TEST(only_new_agents_count_against_the_limit)
 	struct chat *chat = w->f->engine->chat;
 	struct agent *agents[MOST + 1];
 	struct puppet *first = w->puppet;
-	struct why why;
+	struct error error;
 
 	for (unsigned i = 0; i < OLD; i++)
 		agents[i] = chat_agent_at(chat, i);
 	for (unsigned i = OLD; i < MOST; i++)
 		agents[i] = new_puppet(w);
-	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &why), 0);
-	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &why), 0);
-	assert_int_equal(chat_set_agents(chat, agents, OLD, "slow", &why), 0);
+	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &error), 0);
+	assert_int_equal(chat_set_agents(chat, agents, MOST, "recall", &error), 0);
+	assert_int_equal(chat_set_agents(chat, agents, OLD, "slow", &error), 0);
 	agents[MOST] = new_puppet(w);
-	assert_int_equal(chat_set_agents(chat, agents, MOST + 1, "recall", &why), REFUSE_LIMIT);
+	assert_int_equal(chat_set_agents(chat, agents, MOST + 1, "recall", &error), REFUSE_LIMIT);
 	assert_string_equal(chat_agent(chat, (struct text) {0})->name, "slow");
 	w->puppet = first;
 }

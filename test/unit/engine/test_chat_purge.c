@@ -24,7 +24,7 @@ static void make(struct world *w, void **state, int64_t keep_ms)
 	opts.store = f->engine->store;
 	opts.loop = w->stage.loop;
 	opts.workers = stage_workers(&w->stage);
-	assert_int_equal(chat_start(&opts, &f->engine->chat, &f->why), 0);
+	assert_int_equal(chat_start(&opts, &f->engine->chat, &f->error), 0);
 	w->chat = f->engine->chat;
 	w->db = store_writer(f->engine->store);
 }
@@ -135,7 +135,7 @@ TEST(many_go_in_steps)
 	}
 	while (p.more) {
 		begin(w.stage.f);
-		assert_int_equal(chat_purge(w.chat, &p, &w.stage.f->why), 0);
+		assert_int_equal(chat_purge(w.chat, &p, &w.stage.f->error), 0);
 		end(w.stage.f);
 		steps++;
 	}
@@ -156,7 +156,7 @@ TEST(one_that_is_not_there_is_refused)
 	p.number = add_one(&w, "open", 1, 0);
 	end(w.stage.f);
 	begin(w.stage.f);
-	assert_int_equal(chat_purge(w.chat, &p, &w.stage.f->why), REFUSE_NOT_FOUND);
+	assert_int_equal(chat_purge(w.chat, &p, &w.stage.f->error), REFUSE_NOT_FOUND);
 	end(w.stage.f);
 	unmake(&w);
 }

@@ -1324,10 +1324,10 @@ TEST(memories_say_that_they_change_but_not_what)
 	(void)add(f, "a secret", "ann");
 	begin(f);
 	assert_int_equal(memory_update(f->engine->memories, &f->arena, &(struct memory_asker) {0},
-				       m.id, &change, &m, &f->why),
+				       m.id, &change, &m, &f->error),
 			 0);
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &(struct memory_asker) {0},
-				       m.id, false, &(struct memory) {0}, &deleted, &f->why),
+				       m.id, false, &(struct memory) {0}, &deleted, &f->error),
 			 0);
 	end(f);
 	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);

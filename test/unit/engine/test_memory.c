@@ -32,7 +32,8 @@ TEST(what_is_added_comes_back_in_full)
 	in.metadata = TEXT("{\"a\":1}");
 	assert_int_equal(add_new(f, &in, &made), 0);
 	assert_int_equal(
-		memory_get(f->engine->memories, 0, &f->arena, &nobody, made.id, &got, &f->why), 0);
+		memory_get(f->engine->memories, 0, &f->arena, &nobody, made.id, &got, &f->error),
+		0);
 	assert_true(text_is(got.content, "likes tea") && text_is(got.source, "agent"));
 	assert_true(text_is(got.category, "preference") && got.importance == 0.75);
 	assert_true(text_is(got.subjects, "Ann\ntwo lines\n"));
@@ -47,7 +48,7 @@ static void refused(struct fixture *f, const struct memory_new *in, const char *
 	struct memory m;
 
 	assert_int_equal(add_new(f, in, &m), REFUSE_PARAMS);
-	assert_string_equal(f->why.field, field);
+	assert_string_equal(f->error.field, field);
 }
 
 TEST(what_cannot_be_is_refused_with_its_name)
@@ -168,10 +169,10 @@ TEST(in_one_batch_a_repetition_is_seen_too)
 
 	assert_int_equal(engine_begin(f->engine), 0);
 	assert_int_equal(engine_enter(f->engine), 0);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &one, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &one, &f->error), 0);
 	assert_int_equal(engine_leave(f->engine, true), 0);
 	assert_int_equal(engine_enter(f->engine), 0);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &two, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &two, &f->error), 0);
 	assert_int_equal(engine_leave(f->engine, true), 0);
 	assert_int_equal(engine_commit(f->engine), 0);
 	assert_true(text_equal(one.id, two.id));
@@ -206,7 +207,7 @@ static bool forget(struct fixture *f, struct text id, const char *user)
 
 	begin(f);
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, id, false,
-				       &(struct memory) {0}, &deleted, &f->why),
+				       &(struct memory) {0}, &deleted, &f->error),
 			 0);
 	end(f);
 	return deleted;
@@ -220,7 +221,7 @@ static int update(struct fixture *f, struct text id, const char *user, const cha
 	int r;
 
 	begin(f);
-	r = memory_update(f->engine->memories, &f->arena, &by, id, &change, &m, &f->why);
+	r = memory_update(f->engine->memories, &f->arena, &by, id, &change, &m, &f->error);
 	end(f);
 	return r;
 }
@@ -282,13 +283,13 @@ TEST(the_sweep_takes_what_expired_out_of_store_and_index)
 	in.expires_days = -1;
 	assert_int_equal(add_new(f, &in, &m), 0);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
-	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->error),
 			 0);
 	assert_int_equal(n, 2);
 	begin(f);
 	assert_int_equal(memory_sweep(f->engine->memories, &more), 0);
 	end(f);
-	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->why),
+	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &all, &rows, &n, &f->error),
 			 0);
 	assert_int_equal(n, 1);
 	assert_int_equal(n_found(f, "news", "ann"), 1);
@@ -307,12 +308,12 @@ TEST(a_call_that_is_undone_leaves_no_trace)
 	assert_int_equal(n_found(f, "boat", "ann"), 1);
 	assert_int_equal(engine_begin(f->engine), 0);
 	assert_int_equal(engine_enter(f->engine), 0);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &kept, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &kept, &m, &f->error), 0);
 	assert_int_equal(engine_leave(f->engine, true), 0);
 	assert_int_equal(engine_enter(f->engine), 0);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &undone, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &undone, &m, &f->error), 0);
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &ann, first.id, false,
-				       &(struct memory) {0}, &deleted, &f->why),
+				       &(struct memory) {0}, &deleted, &f->error),
 			 0);
 	assert_true(deleted);
 	assert_int_equal(engine_leave(f->engine, false), 0);
@@ -347,7 +348,7 @@ TEST(a_commit_that_fails_leaves_no_trace)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &tight), 0);
 	in = plain(big, "ann");
 	begin(f);
-	r = memory_add(f->engine->memories, &f->arena, &in, &m, &f->why);
+	r = memory_add(f->engine->memories, &f->arena, &in, &m, &f->error);
 	assert_int_equal(engine_leave(f->engine, r == 0), 0);
 	r = engine_commit(f->engine);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -401,7 +402,7 @@ TEST(memories_that_fit_no_index_are_refused_in_words)
 	fill_users(f, 1, 300);
 	fixture_reopen(f, 20000);
 	assert_int_equal(search(f, "about", "user0", &hits, &n), REFUSE_LIMIT);
-	assert_non_null(strstr(f->why.text, "20000 bytes"));
+	assert_non_null(strstr(f->error.text, "20000 bytes"));
 	/* Others are served. */
 	add(f, "about little", "ann");
 	assert_int_equal(n_found(f, "about", "ann"), 1);
@@ -449,23 +450,23 @@ TEST(an_update_changes_only_what_is_given)
 
 	begin(f);
 	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
-				       &f->why),
+				       &f->error),
 			 0);
 	assert_true(text_is(got.content, "before") && got.importance == 0.5);
 	change.importance = 0;
 	change.category = TEXT("decision");
 	change.metadata = TEXT("{\"b\":2}");
 	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
-				       &f->why),
+				       &f->error),
 			 0);
 	change.content = TEXT("");
 	assert_int_equal(memory_update(f->engine->memories, &f->arena, &ann, made.id, &change, &got,
-				       &f->why),
+				       &f->error),
 			 REFUSE_PARAMS);
-	assert_string_equal(f->why.field, "content");
+	assert_string_equal(f->error.field, "content");
 	end(f);
 	assert_int_equal(
-		memory_get(f->engine->memories, 1, &f->arena, &ann, made.id, &got, &f->why), 0);
+		memory_get(f->engine->memories, 1, &f->arena, &ann, made.id, &got, &f->error), 0);
 	assert_true(text_is(got.content, "before") && text_is(got.category, "decision"));
 	assert_true(got.importance == 0 && text_is(got.metadata, "{\"b\":2}"));
 	assert_int_equal(got.created_ms, made.created_ms);
@@ -520,9 +521,9 @@ TEST(limits_have_defaults_and_a_most)
 		struct memory *got;
 		unsigned n;
 
-		assert_int_equal(
-			memory_list(f->engine->memories, 0, &f->arena, &filter, &got, &n, &f->why),
-			0);
+		assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, &filter, &got, &n,
+					     &f->error),
+				 0);
 		assert_int_equal(n, rows[i].listed);
 		assert_int_equal(search_with(f, &q, &got, &n), 0);
 		assert_int_equal(n, rows[i].found);
@@ -546,7 +547,7 @@ TEST(a_category_filters_before_the_limit)
 	assert_true(text_equal(hits[0].id, m.id));
 	q.category = TEXT("gossip");
 	assert_int_equal(search_with(f, &q, &hits, &n), REFUSE_PARAMS);
-	assert_string_equal(f->why.field, "category");
+	assert_string_equal(f->error.field, "category");
 }
 
 TEST(a_search_fetches_no_more_text_than_an_answer_holds)
@@ -596,8 +597,8 @@ TEST(a_model_with_a_wrong_key_is_refused_in_words)
 	struct memories *m = NULL;
 
 	assert_int_equal(loop_new(&opts.loop), 0);
-	assert_int_equal(memories_start(&memories, &m, &f->why), REFUSE_PARAMS);
-	assert_non_null(strstr(f->why.text, "key"));
+	assert_int_equal(memories_start(&memories, &m, &f->error), REFUSE_PARAMS);
+	assert_non_null(strstr(f->error.text, "key"));
 	assert_null(m);
 	loop_free(opts.loop);
 }

@@ -81,7 +81,7 @@ static void add_one(struct fixture *f, const char *user)
 	in.created_ms = 1000 + random_below(100000);
 	if (random_below(20) == 0)
 		in.expires_ms = 2; /* long ago: to be swept */
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 	snprintf(ids[n_ids++], 40, "%.*s", TEXT_ARGS(m.id));
 	arena_reset(&f->arena);
 }
@@ -114,13 +114,13 @@ static void change_one(struct fixture *f)
 
 	if (random_below(2)) {
 		(void)memory_delete(f->engine->memories, &f->arena, &everybody, id, false,
-				    &(struct memory) {0}, &deleted, &f->why);
+				    &(struct memory) {0}, &deleted, &f->error);
 		return;
 	}
 	snprintf(content, sizeof(content), "changed%u about topic%u", (unsigned)random_below(99),
 		 (unsigned)random_below(50));
 	change.content = text_of(content);
-	(void)memory_update(f->engine->memories, &f->arena, &everybody, id, &change, &m, &f->why);
+	(void)memory_update(f->engine->memories, &f->arena, &everybody, id, &change, &m, &f->error);
 }
 
 static void change_some(struct fixture *f, unsigned n)
@@ -615,7 +615,7 @@ TEST(a_scope_that_is_gone_leaves_no_file)
 	for (unsigned i = 0; i < n_ids; i++) {
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &everybody,
 					       text_of(ids[i]), false, &(struct memory) {0},
-					       &deleted, &f->why),
+					       &deleted, &f->error),
 				 0);
 		arena_reset(&f->arena);
 	}
@@ -699,7 +699,7 @@ static void add_with_file(struct fixture *f, unsigned i, char *ret_id)
 
 	snprintf(user, sizeof(user), "u%u", i);
 	in = plain("a secret", user);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 	snprintf(ret_id, 40, "%.*s", TEXT_ARGS(m.id));
 	kept.name = text_of(user);
 	snprintf(kept.token, sizeof(kept.token), "%032x", i);
@@ -715,7 +715,8 @@ static void purge(struct fixture *f, const char *id)
 	bool deleted = false;
 
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &(struct memory_asker) {0},
-				       text_of(id), true, &(struct memory) {0}, &deleted, &f->why),
+				       text_of(id), true, &(struct memory) {0}, &deleted,
+				       &f->error),
 			 0);
 	assert_true(deleted);
 }

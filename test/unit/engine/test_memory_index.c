@@ -150,7 +150,7 @@ TEST(what_changes_meanwhile_is_in_the_index)
 
 			begin(f);
 			assert_int_equal(memory_update(f->engine->memories, &f->arena, &by,
-						       rows[i].id, &change, &changed, &f->why),
+						       rows[i].id, &change, &changed, &f->error),
 					 0);
 			end(f);
 		}
@@ -164,7 +164,7 @@ TEST(what_changes_meanwhile_is_in_the_index)
 
 		begin(f);
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
-					       false, &(struct memory) {0}, &deleted, &f->why),
+					       false, &(struct memory) {0}, &deleted, &f->error),
 				 0);
 		end(f);
 		assert_true(deleted);
@@ -192,7 +192,7 @@ TEST(what_is_deleted_meanwhile_is_not_in_the_index)
 
 		begin(f);
 		assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, rows[i].id,
-					       false, &(struct memory) {0}, &deleted, &f->why),
+					       false, &(struct memory) {0}, &deleted, &f->error),
 				 0);
 		end(f);
 	}
@@ -257,7 +257,7 @@ static void delete_seq(struct fixture *f, int64_t seq)
 			 0);
 	begin(f);
 	assert_int_equal(memory_delete(f->engine->memories, &f->arena, &by, m.id, false,
-				       &(struct memory) {0}, &found, &f->why),
+				       &(struct memory) {0}, &found, &f->error),
 			 0);
 	end(f);
 	assert_true(found);
@@ -326,7 +326,7 @@ TEST(a_build_that_fails_answers_all_who_wait)
 	for (unsigned i = 0; i < WAITING; i++) {
 		assert_true(searches[i].over);
 		assert_int_equal(searches[i].result, REFUSE_LIMIT);
-		assert_non_null(strstr(searches[i].why.text, "200000 bytes"));
+		assert_non_null(strstr(searches[i].error.text, "200000 bytes"));
 	}
 	assert_true(counts(f).bytes < 200000);
 	assert_int_equal(counts(f).n, 1); /* the common ones */
@@ -415,7 +415,7 @@ TEST(nothing_is_built_for_those_who_have_left)
 	run_all(f);
 	for (unsigned i = 0; i < WAITING; i++) {
 		assert_int_equal(searches[i].result, REFUSE_CANCELLED);
-		assert_string_equal(searches[i].why.text, "cancelled");
+		assert_string_equal(searches[i].error.text, "cancelled");
 	}
 	assert_int_equal(counts(f).n, 1); /* the common ones were complete */
 	assert_int_equal(n_found(f, "entry7", "user0"), 1);
@@ -469,7 +469,7 @@ TEST(more_than_so_many_do_not_wait)
 	for (unsigned i = 0; i < MEMORY_WAITS_MAX; i++)
 		assert_int_equal(searches[i].result, 0);
 	assert_int_equal(searches[MEMORY_WAITS_MAX].result, REFUSE_LIMIT);
-	assert_string_equal(searches[MEMORY_WAITS_MAX].why.text,
+	assert_string_equal(searches[MEMORY_WAITS_MAX].error.text,
 			    "too many searches wait for an index (limit 4096)");
 	free(searches);
 }

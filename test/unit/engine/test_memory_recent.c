@@ -22,7 +22,7 @@ static unsigned list(struct fixture *f, const struct memory_filter *q, struct me
 {
 	unsigned n;
 
-	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, q, ret_rows, &n, &f->why),
+	assert_int_equal(memory_list(f->engine->memories, 0, &f->arena, q, ret_rows, &n, &f->error),
 			 0);
 	return n;
 }
@@ -101,14 +101,14 @@ TEST(what_is_not_committed_changes_nothing)
 	add(f, "one", "ann");
 	list(f, &ann, &rows);
 	begin(f);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 	assert_true(compare(f, &ann));
 	assert_int_equal(engine_leave(f->engine, false), 0);
 	assert_int_equal(engine_commit(f->engine), 0);
 	assert_true(compare(f, &ann));
 	/* A list that was read before a commit is not at hand after it. */
 	begin(f);
-	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+	assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 	list(f, &ann, &rows);
 	end(f);
 	assert_false(is_at_hand(f, &ann));
@@ -189,12 +189,13 @@ static void change(struct fixture *f, char (*ids)[40], unsigned *n_ids)
 	switch (random_below(4)) {
 	case 0:
 		(void)memory_update(f->engine->memories, &f->arena, &everybody,
-				    text_of(ids[random_below(*n_ids + 1)]), &content, &m, &f->why);
+				    text_of(ids[random_below(*n_ids + 1)]), &content, &m,
+				    &f->error);
 		return;
 	case 1:
 		(void)memory_delete(f->engine->memories, &f->arena, &everybody,
 				    text_of(ids[random_below(*n_ids + 1)]), false,
-				    &(struct memory) {0}, &flag, &f->why);
+				    &(struct memory) {0}, &flag, &f->error);
 		return;
 	case 2:
 		(void)memory_sweep(f->engine->memories, &flag);
@@ -210,7 +211,7 @@ static void change(struct fixture *f, char (*ids)[40], unsigned *n_ids)
 		in.expires_ms = 5;
 	if (random_below(9) == 0)
 		in.replaces = text_of(ids[random_below(*n_ids + 1)]);
-	if (memory_add(f->engine->memories, &f->arena, &in, &m, &f->why) == 0 && !m.repeated)
+	if (memory_add(f->engine->memories, &f->arena, &in, &m, &f->error) == 0 && !m.repeated)
 		snprintf(ids[++*n_ids], 40, "%.*s", TEXT_ARGS(m.id));
 }
 

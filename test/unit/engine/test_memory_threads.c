@@ -47,14 +47,14 @@ static void write_one(struct crew *crew, struct arena *a, int user, int number, 
 {
 	struct memory_new in = plain(NULL, NULL);
 	struct memory m;
-	struct why why;
+	struct error error;
 	char content[80];
 
 	snprintf(content, sizeof(content), "%s boat number%d", keep ? "kept" : "undone", number);
 	in.content = text_of(content);
 	in.by = user_of(user);
 	check(crew, engine_enter(crew->engine) == 0);
-	check(crew, memory_add(crew->engine->memories, a, &in, &m, &why) == 0);
+	check(crew, memory_add(crew->engine->memories, a, &in, &m, &error) == 0);
 	check(crew, engine_leave(crew->engine, keep) == 0);
 }
 
@@ -93,12 +93,12 @@ static int look(struct work *w, int lane)
 				       .wait = &me->wait};
 	int before = atomic_load(&crew->committed[user]);
 	struct memory *hits;
-	struct why why;
+	struct error error;
 	unsigned n = 0;
 	int r;
 
 	arena_reset(&me->arena);
-	r = memory_search(crew->engine->memories, lane, &me->arena, &q, &hits, &n, &why);
+	r = memory_search(crew->engine->memories, lane, &me->arena, &q, &hits, &n, &error);
 	if (r == WORK_WAITS)
 		return r;
 	check(crew, r == 0);
@@ -152,7 +152,7 @@ static void fill_crew(struct fixture *f)
 		in.content = text_of(content);
 		in.by = user_of(i % USERS);
 		assert_int_equal(engine_enter(f->engine), 0);
-		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->why), 0);
+		assert_int_equal(memory_add(f->engine->memories, &f->arena, &in, &m, &f->error), 0);
 		assert_int_equal(engine_leave(f->engine, true), 0);
 	}
 	assert_int_equal(engine_commit(f->engine), 0);

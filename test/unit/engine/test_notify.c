@@ -135,10 +135,10 @@ TEST(digests_tell_lists_apart)
 static int64_t left_at(const char *hours, const char *zone, const char *iso)
 {
 	struct quiet q;
-	struct why why;
+	struct error error;
 	int64_t now, left;
 
-	assert_int_equal(quiet_parse(hours, zone, &q, &why), 0);
+	assert_int_equal(quiet_parse(hours, zone, &q, &error), 0);
 	assert_true(clock_parse_iso(text_of(iso), &now));
 	left = quiet_left(&q, now);
 	quiet_done(&q);
@@ -168,10 +168,10 @@ TEST(wrong_hours_are_refused)
 					    "22:00-25:00", "22:60-07:00", "22:00 07:00",
 					    "2a:00-07:00", "22:00-07:000"};
 	struct quiet q;
-	struct why why;
+	struct error error;
 
 	for (unsigned i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-		assert_int_equal(quiet_parse(wrong[i], "", &q, &why), REFUSE_PARAMS);
+		assert_int_equal(quiet_parse(wrong[i], "", &q, &error), REFUSE_PARAMS);
 }
 
 TEST(a_rate_counts_the_last_minute)

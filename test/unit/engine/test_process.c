@@ -42,7 +42,7 @@ struct world {
 
 	int n_told;
 	int result;
-	struct why why;
+	struct error error;
 	char id[PROCESS_ID_MAX];
 	struct process_info info;
 	struct process_ask *ask;
@@ -55,10 +55,10 @@ static struct world *the_world;
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
-			 struct why *why);
+			 struct error *error);
 void __wrap_approval_leave(struct approval_waiter *w);
 int __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			   void *arg, struct why *why);
+			   void *arg, struct error *error);
 
 void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 				    bool (*is_own)(const struct approval *row));
@@ -70,7 +70,7 @@ static void note(char *to, size_t size, struct text t)
 
 int __wrap_approval_wait(struct approvals *s, const struct approval_new *in, approval_fn on_kept,
 			 approval_fn fn, void *arg, struct approval_waiter **ret_waiter,
-			 struct why *why)
+			 struct error *error)
 {
 	const struct approval kept = {.id = TEXT("local-1"), .status = APPROVAL_PENDING};
 	struct world *w = the_world;
@@ -112,7 +112,7 @@ void __wrap_approvals_withdraw_left(struct approvals *s, struct text agent,
 }
 
 int __wrap_approval_decide(struct approvals *s, const struct approval_decision *d, approval_fn fn,
-			   void *arg, struct why *why)
+			   void *arg, struct error *error)
 {
 	assert_int_equal(d->status, APPROVAL_SUPERSEDED);
 	note(the_world->withdrawn, sizeof(the_world->withdrawn), d->id);
@@ -131,15 +131,16 @@ static void decide(struct world *w, enum approval_status status, const char *com
 
 /* ---- a world ---- */
 
-static void on_told(void *arg, int result, const struct process_info *info, const struct why *why)
+static void on_told(void *arg, int result, const struct process_info *info,
+		    const struct error *error)
 {
 	struct world *w = arg;
 
 	w->n_told++;
 	w->result = result;
 	w->ask = NULL;
-	if (why)
-		w->why = *why;
+	if (error)
+		w->error = *error;
 	if (info) {
 		w->info = *info;
 		snprintf(w->id, sizeof(w->id), "%s", info->id);
@@ -150,7 +151,7 @@ static int world_setup(void **state)
 {
 	struct world *w = calloc(1, sizeof(*w));
 	struct processes_opts opts = {0};
-	struct why why;
+	struct error error;
 
 	if (!w)
 		return -1;
@@ -168,7 +169,7 @@ static int world_setup(void **state)
 	opts.id_name = "process_id";
 	/* Only that it is there is looked at. */
 	opts.approvals = (struct approvals *)w;
-	assert_int_equal(processes_new(&opts, &w->processes, &why), 0);
+	assert_int_equal(processes_new(&opts, &w->processes, &error), 0);
 	*state = w;
 	return 0;
 }
@@ -203,7 +204,7 @@ static void settle(struct world *w, int before)
 static int start_as(struct world *w, const struct process_new *in)
 {
 	int before = w->n_told;
-	int r = process_start(w->processes, in, on_told, w, &w->ask, &w->why);
+	int r = process_start(w->processes, in, on_told, w, &w->ask, &w->error);
 
 	if (r == 0)
 		settle(w, before);
@@ -221,7 +222,7 @@ static int write_to(struct world *w, const char *data, bool eof)
 {
 	int before = w->n_told;
 	int r = process_write(w->processes, text_of(w->id), text_of(data), eof, &(struct peer) {0},
-			      on_told, w, &w->ask, &w->why);
+			      on_told, w, &w->ask, &w->error);
 
 	if (r == 0)
 		settle(w, before);
@@ -233,7 +234,7 @@ static const char *printed(struct world *w)
 	static char out[PROCESS_OUTPUT_MAX + 1];
 	struct process_log log;
 
-	assert_int_equal(process_log(w->processes, text_of(w->id), 0, sizeof(out), &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), 0, sizeof(out), &log, &w->error),
 			 0);
 	memcpy(out, log.bytes.data, log.bytes.len);
 	out[log.bytes.len] = '\0';
@@ -245,7 +246,7 @@ static unsigned count(struct world *w, struct process_info *ret_newest)
 	static struct process_info list[PROCESS_KEPT_MAX];
 	unsigned n;
 
-	assert_int_equal(process_list(w->processes, list, &n, &w->why), 0);
+	assert_int_equal(process_list(w->processes, list, &n, &w->error), 0);
 	if (ret_newest && n > 0)
 		*ret_newest = list[0];
 	return n;
@@ -255,7 +256,7 @@ static bool runs(struct world *w)
 {
 	struct process_info info;
 
-	assert_int_equal(process_get(w->processes, text_of(w->id), &info, &w->why), 0);
+	assert_int_equal(process_get(w->processes, text_of(w->id), &info, &w->error), 0);
 	w->info = info;
 	return info.running;
 }
@@ -403,7 +404,7 @@ TEST(the_last_of_much_output_is_kept_by_its_offset)
 	start(w, "seq 1 100000", false);
 	until_ended(w);
 	assert_int_equal(w->info.output, total);
-	assert_int_equal(process_log(w->processes, text_of(w->id), 0, 1 << 20, &log, &w->why), 0);
+	assert_int_equal(process_log(w->processes, text_of(w->id), 0, 1 << 20, &log, &w->error), 0);
 	assert_true(log.offset > 0);
 	assert_int_equal(log.offset + log.bytes.len, total);
 	assert_int_equal(log.end, total);
@@ -412,17 +413,18 @@ TEST(the_last_of_much_output_is_kept_by_its_offset)
 	assert_memory_equal(log.bytes.data + log.bytes.len - 13, "99999\n100000\n", 13);
 
 	assert_int_equal(
-		process_log(w->processes, text_of(w->id), (int64_t)total - 7, 3, &log, &w->why), 0);
+		process_log(w->processes, text_of(w->id), (int64_t)total - 7, 3, &log, &w->error),
+		0);
 	assert_int_equal(log.offset, total - 7);
 	assert_int_equal(log.bytes.len, 3);
 	assert_memory_equal(log.bytes.data, "100", 3);
-	assert_int_equal(process_log(w->processes, text_of(w->id), -7, 100, &log, &w->why), 0);
+	assert_int_equal(process_log(w->processes, text_of(w->id), -7, 100, &log, &w->error), 0);
 	assert_int_equal(log.bytes.len, 7);
-	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MAX, 100, &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MAX, 100, &log, &w->error),
 			 0);
 	assert_int_equal(log.offset, total);
 	assert_int_equal(log.bytes.len, 0);
-	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MIN, 10, &log, &w->why),
+	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MIN, 10, &log, &w->error),
 			 0);
 	assert_int_equal(log.bytes.len, 10);
 }
@@ -440,7 +442,7 @@ TEST(a_kill_ends_all_that_it_has_started)
 	until_printed(w, "up");
 	before = w->n_told;
 	assert_int_equal(
-		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->error), 0);
 	assert_int_equal(w->n_told, before);
 	stage_until(&w->stage, w->n_told > before);
 	assert_false(w->info.running);
@@ -448,7 +450,7 @@ TEST(a_kill_ends_all_that_it_has_started)
 	assert_int_equal(tree_signal(owner, true, 0), 0);
 	/* Once more is fine. */
 	assert_int_equal(
-		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->error), 0);
 	assert_null(wait);
 	assert_false(info.running);
 	assert_int_equal(w->n_told, before + 1);
@@ -473,7 +475,7 @@ TEST(whoever_waits_for_an_end_may_leave)
 
 	start(w, "sleep 60", false);
 	assert_int_equal(
-		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->why), 0);
+		process_kill(w->processes, text_of(w->id), on_told, w, &wait, &info, &w->error), 0);
 	process_wait_leave(wait);
 	until_ended(w);
 	assert_int_equal(w->n_told, 1);
@@ -515,7 +517,7 @@ TEST(what_is_denied_does_not_run)
 	assert_int_equal(count(w, NULL), 0);
 	decide(w, APPROVAL_DENIED, "not today");
 	assert_int_equal(w->result, REFUSE_FORBIDDEN);
-	assert_string_equal(w->why.text, "denied: not today");
+	assert_string_equal(w->error.text, "denied: not today");
 	assert_int_equal(start_as(w, &in), REFUSE_FORBIDDEN);
 	decide(w, APPROVAL_EXPIRED, "");
 	assert_int_equal(w->result, REFUSE_TIMEOUT);
@@ -584,17 +586,18 @@ TEST(without_the_setting_nothing_is_allowed)
 	struct process_wait *wait;
 	unsigned n;
 
-	assert_int_equal(process_list(NULL, list, &n, &w->why), REFUSE_FORBIDDEN);
-	assert_int_equal(process_start(NULL, &in, on_told, w, &w->ask, &w->why), REFUSE_FORBIDDEN);
+	assert_int_equal(process_list(NULL, list, &n, &w->error), REFUSE_FORBIDDEN);
+	assert_int_equal(process_start(NULL, &in, on_told, w, &w->ask, &w->error),
+			 REFUSE_FORBIDDEN);
 	assert_int_equal(process_write(NULL, TEXT("x"), TEXT("x"), false, &(struct peer) {0},
-				       on_told, w, &w->ask, &w->why),
+				       on_told, w, &w->ask, &w->error),
 			 REFUSE_FORBIDDEN);
-	assert_int_equal(process_kill(NULL, TEXT("x"), on_told, w, &wait, list, &w->why),
+	assert_int_equal(process_kill(NULL, TEXT("x"), on_told, w, &wait, list, &w->error),
 			 REFUSE_FORBIDDEN);
-	assert_int_equal(process_log(NULL, TEXT("x"), 0, 1, &log, &w->why), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(w->why.text, "[gateway] process = yes"));
+	assert_int_equal(process_log(NULL, TEXT("x"), 0, 1, &log, &w->error), REFUSE_FORBIDDEN);
+	assert_non_null(strstr(w->error.text, "[gateway] process = yes"));
 	assert_int_equal(w->n_asked, 0);
-	assert_int_equal(processes_new(&alone, &w->processes, &w->why), 0);
+	assert_int_equal(processes_new(&alone, &w->processes, &w->error), 0);
 	assert_int_equal(start_as(w, &in), REFUSE_FORBIDDEN);
 	processes_free(w->processes);
 	w->processes = with;
@@ -607,19 +610,19 @@ TEST(what_cannot_be_started_is_refused_with_its_field)
 	char below[128];
 
 	assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("")}), REFUSE_PARAMS);
-	assert_string_equal(w->why.field, "command");
+	assert_string_equal(w->error.field, "command");
 	assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("a\0b")}),
 			 REFUSE_PARAMS);
 	assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("true"),
 							    .env = nameless,
 							    .n_env = 1}),
 			 REFUSE_PARAMS);
-	assert_string_equal(w->why.field, "env");
+	assert_string_equal(w->error.field, "env");
 	assert_int_equal(w->n_asked, 0);
 	assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("true"),
 							    .workdir = TEXT("missing")}),
 			 REFUSE_PARAMS);
-	assert_string_equal(w->why.field, "workdir");
+	assert_string_equal(w->error.field, "workdir");
 	assert_int_equal(
 		start_as(w, &(struct process_new) {.command = TEXT("true"), .workdir = TEXT("/")}),
 		REFUSE_FORBIDDEN);
@@ -685,7 +688,7 @@ TEST(there_is_a_bound_to_those_that_run_and_to_those_kept)
 		memcpy(w->id, ids[i], sizeof(w->id));
 		until_ended(w);
 	}
-	while (process_get(w->processes, text_of(first), &newest, &w->why) == 0) {
+	while (process_get(w->processes, text_of(first), &newest, &w->error) == 0) {
 		start(w, "true", false);
 		until_ended(w);
 		n_started++;

@@ -12,11 +12,11 @@
 static struct schedule *cron(const char *expression, const char *zone)
 {
 	struct schedule *s = NULL;
-	struct why why = {.text = ""};
-	int r = schedule_cron(text_of(expression), zone, &s, &why);
+	struct error error = {.text = ""};
+	int r = schedule_cron(text_of(expression), zone, &s, &error);
 
 	if (r != 0)
-		fail_msg("%s: %d %s", expression, r, why.text);
+		fail_msg("%s: %d %s", expression, r, error.text);
 	return s;
 }
 
@@ -184,13 +184,13 @@ TEST(refusals_name_the_field)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct schedule *s = NULL;
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		assert_int_equal(schedule_cron(text_of(bad[i].expression), "", &s, &why),
+		assert_int_equal(schedule_cron(text_of(bad[i].expression), "", &s, &error),
 				 REFUSE_PARAMS);
 		assert_null(s);
-		if (!strstr(why.text, bad[i].text))
-			fail_msg("'%s': %s", bad[i].expression, why.text);
+		if (!strstr(error.text, bad[i].text))
+			fail_msg("'%s': %s", bad[i].expression, error.text);
 	}
 }
 
@@ -202,10 +202,10 @@ TEST(zones_that_cannot_be)
 
 	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct schedule *s = NULL;
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 
-		assert_true(schedule_cron(TEXT("@daily"), bad[i], &s, &why) > 0);
-		assert_true(why.text[0]);
+		assert_true(schedule_cron(TEXT("@daily"), bad[i], &s, &error) > 0);
+		assert_true(error.text[0]);
 	}
 }
 
@@ -322,10 +322,10 @@ TEST(offsets_are_those_of_libc)
 	};
 
 	for (unsigned i = 0; i < sizeof(zones) / sizeof(zones[0]); i++) {
-		struct why why = {.text = ""};
+		struct error error = {.text = ""};
 		struct zone *z = NULL;
 
-		assert_int_equal(zone_open(zones[i], &z, &why), 0);
+		assert_int_equal(zone_open(zones[i], &z, &error), 0);
 		setenv("TZ", zones[i], 1);
 		tzset();
 		/* Every 19 hours from 1930 to 2150. */

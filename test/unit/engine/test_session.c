@@ -87,10 +87,10 @@ static void start_chat(struct world *w)
 				       .n_agents = 1,
 				       .agent = "recall",
 				       .system = ""};
-	struct why why;
+	struct error error;
 
 	assert_int_equal(recall_new(w->stage.loop, &recall, &agents[0]), 0);
-	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &why), 0);
+	assert_int_equal(chat_start(&opts, &w->stage.f->engine->chat, &error), 0);
 }
 
 static int to_json(struct arena *a, const struct value *v, struct text *ret_text)
@@ -162,14 +162,14 @@ static void world_open(struct world *w)
 	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = w};
 	const struct text type = TEXT("session.*");
 	const struct event_filter filter = {.types = &type, .n_types = 1};
-	struct why why = {0};
+	struct error error = {0};
 
 	assert_int_equal(events_start(&events, &s->events), 0);
 	start_chat(w);
 	tasks.store = s->store;
 	tasks.events = s->events;
 	tasks.chat = s->chat;
-	assert_int_equal(tasks_start(&tasks, &s->tasks, &why), 0);
+	assert_int_equal(tasks_start(&tasks, &s->tasks, &error), 0);
 	opts.events = s->events;
 	opts.chat = s->chat;
 	assert_int_equal(sessions_start(&opts, &s->sessions), 0);
@@ -235,19 +235,19 @@ struct launched {
 	char id[64];
 	char run[64];
 	char parent[64];
-	struct why why;
+	struct error error;
 };
 
 static void on_launched(void *arg, int result, const struct session_launched *l,
-			const struct why *why)
+			const struct error *error)
 {
 	struct launched *to = arg;
 
 	assert_false(to->done);
 	to->done = true;
 	to->result = result;
-	if (why)
-		to->why = *why;
+	if (error)
+		to->error = *error;
 	if (!l)
 		return;
 	snprintf(to->id, sizeof(to->id), "%.*s", TEXT_ARGS(l->id));
@@ -268,7 +268,7 @@ static struct launched try_new(struct world *w, const struct session_new *in)
 {
 	struct launched l = {0};
 
-	note_refusal(session_launch(w->stage.f->engine->sessions, in, on_launched, &l, &l.why),
+	note_refusal(session_launch(w->stage.f->engine->sessions, in, on_launched, &l, &l.error),
 		     &l.done, &l.result);
 	stage_until(&w->stage, l.done);
 	return l;
@@ -280,18 +280,18 @@ static struct launched launch(struct world *w, const char *query)
 	struct launched l = try_new(w, &in);
 
 	if (l.result != 0)
-		fail_msg("%s", l.why.text);
+		fail_msg("%s", l.error.text);
 	return l;
 }
 
 static struct session get(struct world *w, struct arena *a, const char *id)
 {
 	struct session row;
-	struct why why;
+	struct error error;
 
 	if (session_get(w->stage.f->engine->sessions, N_READERS - 1, a, text_of(id), false, &row,
-			&why))
-		fail_msg("%s", why.text);
+			&error))
+		fail_msg("%s", error.text);
 	return row;
 }
 
@@ -349,26 +349,26 @@ static void conversation(struct world *w, const char *id, bool chain, char *out,
 struct asked {
 	bool done;
 	int result;
-	struct why why;
+	struct error error;
 };
 
-static void on_asked(void *arg, int result, const struct why *why)
+static void on_asked(void *arg, int result, const struct error *error)
 {
 	struct asked *a = arg;
 
 	a->done = true;
 	a->result = result;
-	if (why)
-		a->why = *why;
+	if (error)
+		a->error = *error;
 }
 
 static struct asked interrupt(struct world *w, const char *id)
 {
 	struct asked a = {0};
 
-	note_refusal(
-		session_interrupt(w->stage.f->engine->sessions, text_of(id), on_asked, &a, &a.why),
-		&a.done, &a.result);
+	note_refusal(session_interrupt(w->stage.f->engine->sessions, text_of(id), on_asked, &a,
+				       &a.error),
+		     &a.done, &a.result);
 	stage_until(&w->stage, a.done);
 	return a;
 }
@@ -379,7 +379,7 @@ static struct launched go_on(struct world *w, const char *id, const char *query)
 	struct launched l = {0};
 
 	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(id), &in, on_launched,
-				      &l, &l.why),
+				      &l, &l.error),
 		     &l.done, &l.result);
 	stage_until(&w->stage, l.done);
 	return l;
@@ -459,7 +459,7 @@ TEST(a_folder_that_is_not_there)
 	struct launched l = try_new(w, &in);
 
 	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
-	assert_string_equal(l.why.text, "chdir /nonexistent/dir: no such file or directory");
+	assert_string_equal(l.error.text, "chdir /nonexistent/dir: no such file or directory");
 	until(w, l.id, SESSION_FAILED);
 	stage_until(&w->stage, strstr(w->told, "starting>failed"));
 }
@@ -472,15 +472,15 @@ TEST(bad_input_is_refused)
 	struct launched l = try_new(w, &in);
 
 	assert_int_equal(l.result, REFUSE_PARAMS);
-	assert_string_equal(l.why.text, "query is required");
+	assert_string_equal(l.error.text, "query is required");
 	in.query = nul;
 	l = try_new(w, &in);
 	assert_int_equal(l.result, REFUSE_PARAMS);
-	assert_string_equal(l.why.field, "query");
+	assert_string_equal(l.error.field, "query");
 	in = (struct session_new) {.query = TEXT("x"), .agent = TEXT("nobody")};
 	l = try_new(w, &in);
 	assert_int_equal(l.result, REFUSE_PARAMS);
-	assert_string_equal(l.why.field, "agent");
+	assert_string_equal(l.error.field, "agent");
 }
 
 TEST(how_it_fails_is_told)
@@ -550,11 +550,11 @@ TEST(an_interrupt_is_told_and_ends_it)
 	until(w, l.id, SESSION_INTERRUPTED);
 	stage_until(&w->stage, strstr(w->told, "running>completing completing>interrupted"));
 	a = interrupt(w, l.id);
-	assert_string_equal(a.why.text,
+	assert_string_equal(a.error.text,
 			    "cannot interrupt session with status interrupted (must be running)");
 	a = interrupt(w, "nope");
 	assert_int_equal(a.result, REFUSE_NOT_FOUND);
-	assert_string_equal(a.why.text, "session not found: nope");
+	assert_string_equal(a.error.text, "session not found: nope");
 }
 
 TEST(a_session_goes_on_where_another_ended)
@@ -620,13 +620,15 @@ TEST(what_cannot_be_continued)
 	until(w, nameless.id, SESSION_COMPLETED);
 	l = go_on(w, failed.id, "x");
 	assert_int_equal(l.result, REFUSE_CONFLICT);
-	assert_string_equal(l.why.text, "parent session missing claude_session_id (cannot resume)");
+	assert_string_equal(l.error.text,
+			    "parent session missing claude_session_id (cannot resume)");
 	l = go_on(w, nameless.id, "x");
-	assert_string_equal(l.why.text, "parent session missing claude_session_id (cannot resume)");
+	assert_string_equal(l.error.text,
+			    "parent session missing claude_session_id (cannot resume)");
 	l = go_on(w, "nope", "x");
 	assert_int_equal(l.result, REFUSE_NOT_FOUND);
 	l = go_on(w, failed.id, "");
-	assert_string_equal(l.why.text, "query is required");
+	assert_string_equal(l.error.text, "query is required");
 }
 
 TEST(approvals_make_it_wait)
@@ -657,7 +659,7 @@ TEST(an_approval_before_the_start_makes_it_wait)
 				       .working_dir = text_of(w->work)};
 	struct launched l = {0};
 
-	note_refusal(session_launch(s, &in, on_launched, &l, &l.why), &l.done, &l.result);
+	note_refusal(session_launch(s, &in, on_launched, &l, &l.error), &l.done, &l.result);
 	assert_false(l.done);
 	session_wait(s, list_entry(list_first(&s->live), struct live_session, link)->row.id, 1);
 	stage_until(&w->stage, l.done);
@@ -676,7 +678,7 @@ TEST(without_a_program_nobody_runs_it)
 	world_reopen(w);
 	l = try_new(w, &in);
 	assert_int_equal(l.result, REFUSE_UNAVAILABLE);
-	assert_memory_equal(l.why.text, "no agent is configured: ", 24);
+	assert_memory_equal(l.error.text, "no agent is configured: ", 24);
 	assert_true(has_status(w, l.id, SESSION_FAILED));
 }
 
@@ -694,7 +696,7 @@ TEST(an_agent_that_the_settings_name_answers)
 	until(w, l.id, SESSION_COMPLETED);
 	again = go_on(w, l.id, "What is my name?");
 	if (again.result != 0)
-		fail_msg("%s", again.why.text);
+		fail_msg("%s", again.error.text);
 	until(w, again.id, SESSION_COMPLETED);
 	conversation(w, again.id, true, said, sizeof(said));
 	assert_memory_equal(said, "message userMy name is Alice|message assistant", 45);
@@ -746,7 +748,8 @@ TEST(a_stop_catches_what_is_on_its_way)
 	struct launched l = {0};
 	bool stopped = false;
 
-	note_refusal(session_launch(s->sessions, &in, on_launched, &l, &l.why), &l.done, &l.result);
+	note_refusal(session_launch(s->sessions, &in, on_launched, &l, &l.error), &l.done,
+		     &l.result);
 	sessions_stop(s->sessions, 0, on_stopped, &stopped);
 	stage_until(&w->stage, stopped);
 	assert_true(l.done);
@@ -792,7 +795,7 @@ TEST(one_that_ends_meanwhile_is_continued)
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	w->stage.hold_reads = true;
 	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched,
-				      &next, &next.why),
+				      &next, &next.error),
 		     &next.done, &next.result);
 	snprintf(path, sizeof(path), "%s/go", w->work);
 	assert_int_equal(mkdir(path, 0700), 0);
@@ -803,7 +806,7 @@ TEST(one_that_ends_meanwhile_is_continued)
 	w->stage.held->finished(w->stage.held, 0);
 	stage_until(&w->stage, next.done);
 	if (next.result != 0)
-		fail_msg("%s", next.why.text);
+		fail_msg("%s", next.error.text);
 	assert_string_equal(next.parent, l.id);
 	until(w, next.id, SESSION_COMPLETED);
 }
@@ -862,7 +865,7 @@ TEST(who_waits_when_all_closes_is_not_told)
 	l = launch(w, "trap '' INT; id c1; say ready; sleep 60");
 	stage_until(&w->stage, strstr(w->told, "message message"));
 	note_refusal(session_continue(w->stage.f->engine->sessions, text_of(l.id), &in, on_launched,
-				      &next, &next.why),
+				      &next, &next.error),
 		     &next.done, &next.result);
 	stage_until(&w->stage, strstr(w->told, "running>completing"));
 	world_reopen(w);

@@ -19,13 +19,13 @@
 #include "engine/chat/chat.h"
 #include "engine/event/event.h"
 #include "engine/extract/extract.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 #include "engine/notify/notify.h"
 #include "engine/program/process.h"
 #include "engine/program/tool.h"
 #include "engine/session/session.h"
 #include "engine/task/task.h"
-#include "engine/visitor/visitor.h"
+#include "engine/page_session/page_session.h"
 #include "failing/nomem.h"
 #include "store/approval.h"
 #include "store/chat.h"
@@ -154,14 +154,14 @@ static int to_json(struct arena *a, const struct value *v, struct text *ret_text
 	return 0;
 }
 
-static int start_store(struct place *p, struct engine *e, struct why *why)
+static int start_store(struct place *p, struct engine *e, struct error *error)
 {
 	const struct engine_opts opts = {.store = p->f->url, .n_readers = N_READERS};
 
-	return engine_open(&opts, &p->f->engine, why);
+	return engine_open(&opts, &p->f->engine, error);
 }
 
-static int start_events(struct place *p, struct engine *e, struct why *why)
+static int start_events(struct place *p, struct engine *e, struct error *error)
 {
 	const struct events_opts opts = {.store = e->store,
 					 .loop = p->stage.loop,
@@ -171,7 +171,7 @@ static int start_events(struct place *p, struct engine *e, struct why *why)
 	return events_start(&opts, &e->events);
 }
 
-static int start_memories(struct place *p, struct engine *e, struct why *why)
+static int start_memories(struct place *p, struct engine *e, struct error *error)
 {
 	const struct memories_opts opts = {.store = e->store,
 					   .events = e->events,
@@ -182,10 +182,10 @@ static int start_memories(struct place *p, struct engine *e, struct why *why)
 					   .index_folder = p->folder,
 					   .index_file_bytes = 1 << 20};
 
-	return memories_start(&opts, &e->memories, why);
+	return memories_start(&opts, &e->memories, error);
 }
 
-static int start_chat(struct place *p, struct engine *e, struct why *why)
+static int start_chat(struct place *p, struct engine *e, struct error *error)
 {
 	const struct recall_opts recall = {
 		.name = "recall", .budget = 8000, .reserve = 2000, .rank = chat_rank};
@@ -201,23 +201,23 @@ static int start_chat(struct place *p, struct engine *e, struct why *why)
 				       .n_agents = 2,
 				       .agent = "recall",
 				       .system = "be brief"};
-	int r = command_new(p->stage.loop, &echo, &agents[1], why)
+	int r = command_new(p->stage.loop, &echo, &agents[1], error)
 			?: recall_new(p->stage.loop, &recall, &agents[0]);
 
 	if (r == 0)
-		return chat_start(&opts, &e->chat, why);
+		return chat_start(&opts, &e->chat, error);
 	agent_free(agents[1]);
 	return r;
 }
 
-static int start_trust(struct place *p, struct engine *e, struct why *why)
+static int start_trust(struct place *p, struct engine *e, struct error *error)
 {
 	return trust_new(e->store, e->events, &e->trust)
 		       ?: trust_follow(e->trust, p->stage.loop, fake_workers(&p->f->fake))
-		       ?: visitors_new(&e->visitors);
+		       ?: page_sessions_new(&e->page_sessions);
 }
 
-static int start_tasks(struct place *p, struct engine *e, struct why *why)
+static int start_tasks(struct place *p, struct engine *e, struct error *error)
 {
 	const char *const program[] = {"/bin/true", NULL};
 	const struct task_project projects[] = {{.folder = p->f->dir, .program = program}};
@@ -235,10 +235,10 @@ static int start_tasks(struct place *p, struct engine *e, struct why *why)
 					.n_projects = 1,
 					.keep_ms = 1};
 
-	return tasks_start(&opts, &e->tasks, why);
+	return tasks_start(&opts, &e->tasks, error);
 }
 
-static int start_approvals(struct place *p, struct engine *e, struct why *why)
+static int start_approvals(struct place *p, struct engine *e, struct error *error)
 {
 	const struct approval_rule rules[] = {
 		{.name = "r", .verdict = VERDICT_DENY, .tool = "Bash*", .comment = "no"}};
@@ -250,10 +250,10 @@ static int start_approvals(struct place *p, struct engine *e, struct why *why)
 					    .n_rules = 1,
 					    .keep_ms = 1};
 
-	return approvals_start(&opts, &e->approvals, why);
+	return approvals_start(&opts, &e->approvals, error);
 }
 
-static int start_sessions(struct place *p, struct engine *e, struct why *why)
+static int start_sessions(struct place *p, struct engine *e, struct error *error)
 {
 	const struct sessions_opts opts = {.store = e->store,
 					   .events = e->events,
@@ -270,7 +270,7 @@ static int start_sessions(struct place *p, struct engine *e, struct why *why)
 	return sessions_start(&opts, &e->sessions);
 }
 
-static int start_programs(struct place *p, struct engine *e, struct why *why)
+static int start_programs(struct place *p, struct engine *e, struct error *error)
 {
 	const struct processes_opts processes = {.loop = p->stage.loop,
 						 .approvals = e->approvals,
@@ -282,16 +282,16 @@ static int start_programs(struct place *p, struct engine *e, struct why *why)
 					 .approvals = e->approvals,
 					 .allowed = (1 << N_TOOLS) - 1,
 					 .folder = p->f->dir};
-	const struct mirrors_opts mirrors = {.approvals = e->approvals,
+	const struct bridges_opts bridges = {.approvals = e->approvals,
 					     .events = e->events,
 					     .loop = p->stage.loop,
 					     .workers = fake_workers(&p->f->fake)};
 
-	return processes_new(&processes, &e->processes, why) ?: tools_new(&tools, &e->tools, why)
-	       ?: mirrors_new(&mirrors, &e->mirrors);
+	return processes_new(&processes, &e->processes, error) ?: tools_new(&tools, &e->tools, error)
+	       ?: bridges_new(&bridges, &e->bridges);
 }
 
-static int start_automation(struct place *p, struct engine *e, struct why *why)
+static int start_automation(struct place *p, struct engine *e, struct error *error)
 {
 	const struct automation_opts opts = {.loop = p->stage.loop,
 					     .workers = fake_workers(&p->f->fake),
@@ -316,10 +316,10 @@ static int start_automation(struct place *p, struct engine *e, struct why *why)
 	int r = automation_new(&opts, &e->automation);
 
 	with.automation = e->automation;
-	return r ?: jobs_new(&with, &e->jobs) ?: extracts_start(&extracts, &e->extracts, why);
+	return r ?: jobs_new(&with, &e->jobs) ?: extracts_start(&extracts, &e->extracts, error);
 }
 
-static int start_notify(struct place *p, struct engine *e, struct why *why)
+static int start_notify(struct place *p, struct engine *e, struct error *error)
 {
 	const struct notify_opts opts = {.host = "here",
 					 .loop = p->stage.loop,
@@ -335,10 +335,10 @@ static int start_notify(struct place *p, struct engine *e, struct why *why)
 					 .per_minute = 3};
 	int r = notify_new(&opts, &e->notify);
 
-	return r ?: notify_add(e->notify, &rule, NULL, "trouble", why);
+	return r ?: notify_add(e->notify, &rule, NULL, "trouble", error);
 }
 
-static int (*const steps[])(struct place *, struct engine *, struct why *) = {
+static int (*const steps[])(struct place *, struct engine *, struct error *) = {
 	start_store,    start_events,     start_memories,  start_chat,
 	start_trust,    start_tasks,      start_approvals, start_sessions,
 	start_programs, start_automation, start_notify,
@@ -359,12 +359,12 @@ static void cancel_work(struct place *p)
 
 static int start(struct place *p)
 {
-	struct why why = {0};
+	struct error error = {0};
 	int r = 0;
 
 	p->f->engine = NULL;
 	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && r == 0; i++)
-		r = steps[i](p, p->f->engine, &why);
+		r = steps[i](p, p->f->engine, &error);
 	return r;
 }
 

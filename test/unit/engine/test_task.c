@@ -305,7 +305,7 @@ TEST(the_queue_has_an_end)
 	}
 	assert_int_equal(told.result, REFUSE_LIMIT);
 	assert_int_equal(n, 2 + 50 + 1);
-	assert_string_equal(told.why.text, "Queue full: 50/50");
+	assert_string_equal(told.error.text, "Queue full: 50/50");
 }
 
 TEST(bad_ones_are_refused)
@@ -411,7 +411,8 @@ TEST(lists_the_newest_first)
 	assert_int_equal(n, 20);
 	assert_true(text_is(now[0]->id, "task-0024"));
 	assert_int_equal(
-		task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, &w->stage.f->why), 0);
+		task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, &w->stage.f->error),
+		0);
 	assert_int_equal(m, n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(text_equal(rows[i].id, now[i]->id));
@@ -478,7 +479,7 @@ TEST(output_is_there_while_it_runs)
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
 	assert_int_equal(task_output(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
-				     text_of(told.id), 4, 100, &out, &w->stage.f->why),
+				     text_of(told.id), 4, 100, &out, &w->stage.f->error),
 			 0);
 	assert_true(text_is(out.bytes, "two\n"));
 	assert_int_equal(out.end, 8);
@@ -608,7 +609,7 @@ TEST(tried_again_once_however_many_ask)
 	for (int i = 0; i < 4; i++)
 		note_refusal(&told[i],
 			     task_retry(tasks_of(w), text_of(w->project), text_of(first.id),
-					on_retried, &told[i], &told[i].why));
+					on_retried, &told[i], &told[i].error));
 	stage_until(&w->stage, told[0].n && told[1].n && told[2].n && told[3].n);
 	assert_int_equal((told[0].result == 0) + (told[1].result == 0) + (told[2].result == 0) +
 				 (told[3].result == 0),
@@ -651,9 +652,9 @@ TEST(what_it_comes_after_ends_meanwhile)
 	struct told gone = {0};
 
 	in.task.after = (struct texts) {&after, 1};
-	note_refusal(&behind, task_submit(tasks_of(w), &in, on_submitted, &behind, &behind.why));
+	note_refusal(&behind, task_submit(tasks_of(w), &in, on_submitted, &behind, &behind.error));
 	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), after, on_done, &gone,
-					&gone.why));
+					&gone.error));
 	stage_until(&w->stage, behind.n && gone.n);
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(behind.result, 0);
@@ -722,7 +723,7 @@ TEST(a_store_that_fails_for_a_while)
 	stage_until(&w->stage, get(w, told.id).pid > 0);
 	w->stage.fail_writes = -ENOSPC;
 	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done,
-					&gone, &gone.why));
+					&gone, &gone.error));
 	stage_until(&w->stage, gone.n);
 	assert_int_equal(gone.result, -ENOSPC);
 	w->stage.fail_writes = 0;
@@ -749,7 +750,7 @@ static struct told *begin_release(struct world *w, const char *id)
 
 	assert_non_null(told);
 	note_refusal(told, task_release(tasks_of(w), text_of(w->project), text_of(id), on_done,
-					told, &told->why));
+					told, &told->error));
 	return told;
 }
 
@@ -768,7 +769,7 @@ static void fail_release(struct world *w, const char *id)
 static void begin_cancel(struct world *w, const char *id, struct told *told)
 {
 	note_refusal(told, task_cancel(tasks_of(w), text_of(w->project), text_of(id), on_done, told,
-				       &told->why));
+				       &told->error));
 }
 
 TEST(wishes_behind_a_write_that_failed_are_told)
@@ -781,7 +782,7 @@ TEST(wishes_behind_a_write_that_failed_are_told)
 	begin_cancel(w, id.id, &behind[0]);
 	assert_int_equal(behind[0].n, 0);
 	note_refusal(&behind[1], task_retry(tasks_of(w), text_of(w->project), text_of(id.id),
-					    on_retried, &behind[1], &behind[1].why));
+					    on_retried, &behind[1], &behind[1].error));
 	stage_until(&w->stage, behind[0].n && behind[1].n);
 	assert_int_equal(behind[0].result, -ENOSPC);
 	assert_int_equal(behind[1].result, -ENOSPC);
@@ -827,7 +828,7 @@ static struct told run_until_it_begins(struct world *w)
 	struct told told = {0};
 	const struct task_new in = plain_task(w, "touch begun");
 
-	note_refusal(&told, task_submit(tasks_of(w), &in, on_submitted, &told, &told.why));
+	note_refusal(&told, task_submit(tasks_of(w), &in, on_submitted, &told, &told.error));
 	w->stage.hold_writes = true;
 	stage_until(&w->stage, w->stage.held);
 	assert_int_equal(told.n, 1);
@@ -891,7 +892,7 @@ static void start_held(struct world *w, struct told *told)
 	const struct task_new in = plain_task(w, "touch begun");
 
 	child_pause_starts(true);
-	note_refusal(told, task_submit(tasks_of(w), &in, on_submitted, told, &told->why));
+	note_refusal(told, task_submit(tasks_of(w), &in, on_submitted, told, &told->error));
 	stage_until(&w->stage, counts(w).n[TASK_RUNNING] == 1);
 }
 
@@ -903,7 +904,7 @@ TEST(others_are_served_while_a_program_is_started)
 
 	start_held(w, &first);
 	in.delay_ms = 3600 * 1000;
-	note_refusal(&second, task_submit(tasks_of(w), &in, on_submitted, &second, &second.why));
+	note_refusal(&second, task_submit(tasks_of(w), &in, on_submitted, &second, &second.error));
 	stage_until(&w->stage, second.n == 1);
 	assert_int_equal(second.result, 0);
 	cancel(w, second.id);
@@ -1137,10 +1138,10 @@ static void leave_running(struct world *w, const char *owner, struct left_runnin
 					     .on_output = left_prints,
 					     .on_exit = left_exits,
 					     .arg = l};
-	struct why why;
+	struct error error;
 
 	assert_int_equal(tree_mark(owner, l->mark), 0);
-	assert_int_equal(supervised_start(w->stage.loop, &opts, &l->program, &why), 0);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &l->program, &error), 0);
 	stage_until(&w->stage, l->up);
 }
 

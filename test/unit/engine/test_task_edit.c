@@ -8,7 +8,7 @@ static struct told edit(struct world *w, const char *id, const struct task_edit 
 	struct told told = {0};
 
 	note_refusal(&told, task_edit(tasks_of(w), text_of(w->project), text_of(id), in, on_done,
-				      &told, &told.why));
+				      &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -31,7 +31,7 @@ static struct told enqueue(struct world *w, const char *id)
 	struct told told = {0};
 
 	note_refusal(&told, task_enqueue(tasks_of(w), text_of(w->project), text_of(id), 0, on_done,
-					 &told, &told.why));
+					 &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -95,17 +95,18 @@ TEST(what_is_wrong_is_refused)
 	const double infinite = INFINITY;
 
 	assert_int_equal(edit(w, told.id, &(struct task_edit) {0}).result, REFUSE_PARAMS);
-	assert_string_equal(edit(w, told.id, &(struct task_edit) {.prompt = TEXT("")}).why.field,
+	assert_string_equal(edit(w, told.id, &(struct task_edit) {.prompt = TEXT("")}).error.field,
 			    "prompt");
 	assert_string_equal(
-		edit(w, told.id, &(struct task_edit) {.runner = TEXT("nobody")}).why.field,
+		edit(w, told.id, &(struct task_edit) {.runner = TEXT("nobody")}).error.field,
 		"runner");
-	assert_string_equal(edit(w, told.id, &(struct task_edit) {.label = TEXT("a\nb")}).why.field,
-			    "label");
+	assert_string_equal(
+		edit(w, told.id, &(struct task_edit) {.label = TEXT("a\nb")}).error.field, "label");
 	assert_int_equal(edit(w, told.id, &(struct task_edit) {.timeout_ms = &negative}).result,
 			 REFUSE_PARAMS);
-	assert_string_equal(edit(w, told.id, &(struct task_edit) {.priority = &infinite}).why.field,
-			    "priority");
+	assert_string_equal(
+		edit(w, told.id, &(struct task_edit) {.priority = &infinite}).error.field,
+		"priority");
 	assert_int_equal(prioritise(w, "task-0099", 1).result, REFUSE_NOT_FOUND);
 	assert_true(text_is(get(w, told.id).prompt, "true"));
 	assert_int_equal(enqueue(w, told.id).result, 0);
@@ -120,7 +121,7 @@ TEST(one_that_runs_is_not_changed)
 	struct told refused = prioritise(w, told.id, 3);
 
 	assert_int_equal(refused.result, REFUSE_CONFLICT);
-	assert_non_null(strstr(refused.why.text, "is running"));
+	assert_non_null(strstr(refused.error.text, "is running"));
 	assert_true(get(w, told.id).priority == 0);
 	assert_int_equal(cancel(w, told.id).result, 0);
 }
@@ -156,12 +157,13 @@ TEST(no_task_comes_after_itself)
 	assert_int_equal(edit_after(w, b.id, c.id).result, 0);
 	refused = edit_after(w, c.id, a.id);
 	assert_int_equal(refused.result, REFUSE_PARAMS);
-	assert_string_equal(refused.why.field, "after");
-	assert_string_equal(refused.why.text, "dependency cycle: task-0002 would depend on itself: "
-					      "task-0002 after task-0000 after "
-					      "task-0001 after task-0002");
+	assert_string_equal(refused.error.field, "after");
+	assert_string_equal(refused.error.text,
+			    "dependency cycle: task-0002 would depend on itself: "
+			    "task-0002 after task-0000 after "
+			    "task-0001 after task-0002");
 	assert_string_equal(
-		edit_after(w, a.id, a.id).why.text,
+		edit_after(w, a.id, a.id).error.text,
 		"dependency cycle: task-0000 would depend on itself: task-0000 after task-0000");
 	/* Nothing of what was refused is left, in the store or here. */
 	assert_int_equal(get(w, c.id).after.n, 0);
@@ -189,8 +191,8 @@ TEST(what_has_ended_counts_as_for_a_new_one)
 	wait_for(w, good.id, TASK_COMPLETED);
 	wait_for(w, bad.id, TASK_FAILED);
 	refused = edit_after(w, told.id, bad.id);
-	assert_string_equal(refused.why.text, "task-0001 is failed");
-	assert_string_equal(edit_after(w, told.id, "task-0077").why.text,
+	assert_string_equal(refused.error.text, "task-0001 is failed");
+	assert_string_equal(edit_after(w, told.id, "task-0077").error.text,
 			    "Task not found: task-0077");
 	assert_int_equal(edit_after(w, told.id, good.id).result, 0);
 	assert_int_equal(enqueue(w, told.id).result, 0);
@@ -263,9 +265,9 @@ TEST(a_change_beside_another_is_not_lost)
 
 	note_refusal(&edited, task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
 					&(struct task_edit) {.label = TEXT("new")}, on_done,
-					&edited, &edited.why));
+					&edited, &edited.error));
 	note_refusal(&moved, task_enqueue(tasks_of(w), text_of(w->project), text_of(told.id),
-					  3600 * 1000, on_done, &moved, &moved.why));
+					  3600 * 1000, on_done, &moved, &moved.error));
 	stage_until(&w->stage, edited.n && moved.n);
 	assert_int_equal(edited.result, 0);
 	assert_int_equal(moved.result, 0);
@@ -281,9 +283,9 @@ TEST(one_that_is_cancelled_meanwhile_is_not_changed)
 
 	note_refusal(&edited, task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
 					&(struct task_edit) {.label = TEXT("new")}, on_done,
-					&edited, &edited.why));
+					&edited, &edited.error));
 	note_refusal(&gone, task_cancel(tasks_of(w), text_of(w->project), text_of(told.id), on_done,
-					&gone, &gone.why));
+					&gone, &gone.error));
 	stage_until(&w->stage, edited.n && gone.n);
 	assert_int_equal(gone.result, 0);
 	assert_int_equal(edited.result, REFUSE_CONFLICT);

@@ -49,7 +49,7 @@ struct crowd {
 };
 
 static void on_one_of_many(void *arg, int result, const struct task_submitted *task,
-			   const struct why *why)
+			   const struct error *error)
 {
 	struct crowd *c = arg;
 
@@ -66,7 +66,7 @@ static struct crowd submit_many(struct world *w, struct task_new in, unsigned n,
 	for (unsigned i = 0; i < n; i++) {
 		in.task.priority += rising;
 		assert_int_equal(
-			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->why), 0);
+			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->error), 0);
 	}
 	stage_until(&w->stage, c.n_told == n);
 	return c;
@@ -88,7 +88,7 @@ static struct crowd submit_chain(struct world *w, const char *first, unsigned n)
 		after = text_of(id);
 		in.task.after = (struct texts) {&after, 1};
 		assert_int_equal(
-			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->why), 0);
+			task_submit(tasks_of(w), &in, on_one_of_many, &c, &w->stage.f->error), 0);
 	}
 	stage_until(&w->stage, c.n_told == n);
 	return c;
@@ -155,12 +155,12 @@ TEST(a_full_group_is_passed_over_at_once)
 static void set_limit(struct world *w, const char *group, unsigned parallel)
 {
 	assert_int_equal(
-		tasks_set_parallel(tasks_of(w), text_of(group), parallel, &w->stage.f->why), 0);
+		tasks_set_parallel(tasks_of(w), text_of(group), parallel, &w->stage.f->error), 0);
 }
 
-static void on_cleaned(void *arg, int result, int64_t n, const struct why *why)
+static void on_cleaned(void *arg, int result, int64_t n, const struct error *error)
 {
-	on_done(arg, result, why);
+	on_done(arg, result, error);
 }
 
 TEST(a_group_without_tasks_and_limit_is_dropped)
@@ -245,7 +245,7 @@ TEST(a_chain_fails_in_several_turns)
 	first = run(w, "true");
 	chain = submit_chain(w, first.id, CHAIN);
 	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(first.id),
-					on_done, &told, &told.why));
+					on_done, &told, &told.error));
 	assert_true(counts(w).n[TASK_FAILED] <= AT_ONCE_MAX);
 	assert_true(turns_until_failed(w, CHAIN) > 1);
 	assert_int_equal(told.n, 1);
@@ -275,7 +275,7 @@ TEST(a_retry_stops_the_skipping_of_dependents)
 	stage_until(&w->stage, counts(w).n[TASK_FAILED] > 1);
 	make_file(w, "mended");
 	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(first.id),
-				       on_retried, &told, &told.why));
+				       on_retried, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	assert_int_equal(told.result, 0);
 	stage_until(&w->stage, counts(w).n[TASK_COMPLETED] == 1);
@@ -325,7 +325,7 @@ TEST(a_dependency_that_completed_in_a_retry_is_not_held_against_a_dependent)
 	submit_dependents(w, first.id, 1);
 	w->stage.hold_writes = true;
 	note_refusal(&told, task_retry(tasks_of(w), text_of(w->project), text_of(other.id),
-				       on_retried, &told, &told.why));
+				       on_retried, &told, &told.error));
 	assert_non_null(w->stage.held);
 	tasks_of(w)->paused = false;
 	queue_run(tasks_of(w));
@@ -350,7 +350,7 @@ TEST(the_rest_of_a_chain_fails_at_the_next_start)
 	first = run(w, "true");
 	submit_chain(w, first.id, CHAIN);
 	note_refusal(&told, task_cancel(tasks_of(w), text_of(w->project), text_of(first.id),
-					on_done, &told, &told.why));
+					on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	assert_true(counts(w).n[TASK_QUEUED] > 0);
 	world_reopen(w);

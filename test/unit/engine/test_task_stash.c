@@ -10,7 +10,7 @@ static struct told stash(struct world *w, const char *id)
 	struct told told = {0};
 
 	note_refusal(&told, task_stash(tasks_of(w), text_of(w->project), text_of(id), on_done,
-				       &told, &told.why));
+				       &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -20,7 +20,7 @@ static struct told enqueue(struct world *w, const char *id, int64_t delay_ms)
 	struct told told = {0};
 
 	note_refusal(&told, task_enqueue(tasks_of(w), text_of(w->project), text_of(id), delay_ms,
-					 on_done, &told, &told.why));
+					 on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -30,7 +30,7 @@ static struct told set_pause(struct world *w, const char *group, bool paused)
 	struct text name = group ? text_of(group) : (struct text) {0};
 	struct told told = {0};
 
-	note_refusal(&told, task_pause(tasks_of(w), name, paused, on_done, &told, &told.why));
+	note_refusal(&told, task_pause(tasks_of(w), name, paused, on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }

@@ -23,7 +23,7 @@ struct world {
 	struct arena arena;
 	int n_told;
 	int result;
-	char why[WHY_TEXT_MAX];
+	char reason[ERROR_TEXT_MAX];
 	const struct value *value; /* a copy */
 	char text[256];
 };
@@ -61,7 +61,7 @@ static int world_make(void **state, bool allow)
 	struct tools_opts tools = {.allowed = ~0U, .answers = {found, one, one, duplicate}};
 	struct events_opts events = {0};
 	void *fixture;
-	struct why why = {0};
+	struct error error = {0};
 
 	if (!w || setup(&fixture) != 0)
 		return -1;
@@ -76,12 +76,12 @@ static int world_make(void **state, bool allow)
 	assert_int_equal(events_start(&events, &engine(w)->events), 0);
 	approvals.store = engine(w)->store;
 	approvals.events = engine(w)->events;
-	if (approvals_start(&approvals, &engine(w)->approvals, &why) != 0)
-		fail_msg("%s", why.text);
+	if (approvals_start(&approvals, &engine(w)->approvals, &error) != 0)
+		fail_msg("%s", error.text);
 	tools.memories = engine(w)->memories;
 	tools.approvals = engine(w)->approvals;
-	if (tools_new(&tools, &engine(w)->tools, &why) != 0)
-		fail_msg("%s", why.text);
+	if (tools_new(&tools, &engine(w)->tools, &error) != 0)
+		fail_msg("%s", error.text);
 	stage_open(&w->stage);
 	*state = w;
 	return 0;
@@ -116,13 +116,14 @@ static int world_teardown(void **state)
 
 FIXTURE(world_setup, world_teardown);
 
-static void on_result(void *arg, int result, const struct tool_result *got, const struct why *why)
+static void on_result(void *arg, int result, const struct tool_result *got,
+		      const struct error *error)
 {
 	struct world *w = arg;
 
 	w->n_told++;
 	w->result = result;
-	snprintf(w->why, sizeof(w->why), "%s", result > 0 && why ? why->text : "");
+	snprintf(w->reason, sizeof(w->reason), "%s", result > 0 && error ? error->text : "");
 	if (result != 0)
 		return;
 	if (got->value)
@@ -134,14 +135,14 @@ static struct tool_run *start(struct world *w, enum tool_id id, const struct obj
 {
 	const struct tool_ask ask = {.id = id, .input = input->root, .agent = TEXT("test")};
 	struct tool_run *run = NULL;
-	struct why why = {0};
+	struct error error = {0};
 
 	assert_int_equal(input->err, 0);
 	w->n_told = 0;
 	w->value = NULL;
 	w->text[0] = '\0';
-	if (tool_run(engine(w)->tools, &ask, on_result, w, &run, &why) != 0)
-		fail_msg("%s", why.text);
+	if (tool_run(engine(w)->tools, &ask, on_result, w, &run, &error) != 0)
+		fail_msg("%s", error.text);
 	assert_int_equal(w->n_told, 0);
 	return run;
 }
@@ -256,7 +257,7 @@ TEST(what_is_no_file_is_refused)
 	assert_int_equal(use(w, TOOL_WRITE, "path", "", "content", "x", NULL), REFUSE_PARAMS);
 	assert_int_equal(use(w, TOOL_READ, "path", "none", NULL), REFUSE_NOT_FOUND);
 	assert_int_equal(use(w, TOOL_WRITE, "path", "x", NULL), REFUSE_PARAMS);
-	assert_string_equal(w->why, "content is required");
+	assert_string_equal(w->reason, "content is required");
 }
 
 TEST(read_is_bounded_and_knows_text)
@@ -272,7 +273,7 @@ TEST(read_is_bounded_and_knows_text)
 	free(large);
 	assert_int_equal(use(w, TOOL_READ, "path", "fits", NULL), 0);
 	assert_int_equal(use(w, TOOL_READ, "path", "large", NULL), REFUSE_TOO_LARGE);
-	assert_string_equal(w->why, "File too large (>50KB)");
+	assert_string_equal(w->reason, "File too large (>50KB)");
 	put(&w->folder, "binary", "a\0b", 3);
 	assert_int_equal(use(w, TOOL_READ, "path", "binary", NULL), 0);
 	assert_string_equal(said(w, "content"), "[binary file 3 B]");
@@ -324,7 +325,7 @@ TEST(edit_wants_exactly_one)
 	put(&w->folder, "f", "a b a", 5);
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "a", "newText", "c", NULL),
 			 REFUSE_CONFLICT);
-	assert_string_equal(w->why, "oldText appears 2 times; specify more precisely");
+	assert_string_equal(w->reason, "oldText appears 2 times; specify more precisely");
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "x", "newText", "c", NULL),
 			 REFUSE_CONFLICT);
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "", "newText", "c", NULL),
@@ -425,14 +426,15 @@ TEST(an_input_with_a_key_twice_is_refused)
 	struct world *w = *state;
 	struct tool_ask ask = {.id = TOOL_EXEC, .agent = TEXT("test")};
 	struct tool_run *run = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	struct object_builder input;
 
 	object_begin(&input, &w->arena);
 	object_text(&input, "command", TEXT("true"));
 	object_text(&input, "command", TEXT("false"));
 	ask.input = input.root;
-	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &why), REFUSE_PARAMS);
-	assert_string_equal(why.text, "duplicate key 'command' in the tool's input");
+	assert_int_equal(tool_run(engine(w)->tools, &ask, on_result, w, &run, &error),
+			 REFUSE_PARAMS);
+	assert_string_equal(error.text, "duplicate key 'command' in the tool's input");
 	assert_null(run);
 }

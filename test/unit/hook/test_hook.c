@@ -9,16 +9,16 @@ enum { ARENA = 4 << 20, OUT = 1 << 20 };
 struct world {
 	struct arena arena;
 	struct hook hook;
-	struct why why;
+	struct error error;
 };
 
 static const struct value *parse(struct arena *a, struct text t)
 {
 	struct value *v = NULL;
-	struct why why;
+	struct error error;
 
-	if (json_read(a, t.data, t.len, &json_default_limits, &v, &why) != 0)
-		fail_msg("%s in %.*s", why.text, TEXT_ARGS(t));
+	if (json_read(a, t.data, t.len, &json_default_limits, &v, &error) != 0)
+		fail_msg("%s in %.*s", error.text, TEXT_ARGS(t));
 	return v;
 }
 
@@ -27,10 +27,10 @@ static int hook_of(struct world *w, struct text text, struct text format, struct
 	struct hook_source from = {.text = text, .format = format, .agent = agent};
 	struct value *tree = NULL;
 
-	w->why = (struct why) {0};
-	(void)json_read(&w->arena, text.data, text.len, &json_default_limits, &tree, &w->why);
+	w->error = (struct error) {0};
+	(void)json_read(&w->arena, text.data, text.len, &json_default_limits, &tree, &w->error);
 	from.tree = tree;
-	return hook_read(&w->arena, &from, &w->hook, &w->why);
+	return hook_read(&w->arena, &from, &w->hook, &w->error);
 }
 
 static int setup(void **state)
@@ -153,10 +153,10 @@ static void check_row(struct world *w, const struct value *row)
 			member(row, "format"), member(row, "agent"));
 
 	if (refused && refused->kind == VALUE_TRUE) {
-		if (r <= 0 || !w->why.text[0])
+		if (r <= 0 || !w->error.text[0])
 			fail_msg("%.*s: taken", TEXT_ARGS(name));
 	} else if (r != 0) {
-		fail_msg("%.*s: %s", TEXT_ARGS(name), w->why.text);
+		fail_msg("%.*s: %s", TEXT_ARGS(name), w->error.text);
 	} else {
 		check_request(&w->hook, row, name);
 	}
@@ -204,7 +204,7 @@ TEST(a_hook_that_says_something_twice_is_none)
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		assert_int_equal(read_str(w, texts[i], "auto"), REFUSE_PARAMS);
-		assert_non_null(strstr(w->why.text, "duplicate"));
+		assert_non_null(strstr(w->error.text, "duplicate"));
 		assert_int_equal(w->hook.form, HOOK_PRE_TOOL);
 	}
 	assert_int_equal(read_str(w, command, "auto"), REFUSE_PARAMS);
@@ -219,7 +219,7 @@ TEST(what_is_no_json_is_no_hook)
 		struct world *w = *state;
 
 		assert_int_equal(read_str(w, texts[i], "auto"), REFUSE_PARSE);
-		assert_true(w->why.text[0] != '\0');
+		assert_true(w->error.text[0] != '\0');
 	}
 }
 
@@ -283,7 +283,7 @@ TEST(unknown_format_is_refused)
 	struct world *w = *state;
 
 	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", "yaml"), REFUSE_PARAMS);
-	assert_string_equal(w->why.text, "unknown format 'yaml'");
+	assert_string_equal(w->error.text, "unknown format 'yaml'");
 	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", ""), 0);
 	assert_int_equal(w->hook.form, HOOK_PLAIN);
 }

@@ -9,9 +9,9 @@ static void expect_same(const char *text)
 {
 	char out[ADDRESS_TEXT_MAX];
 	struct address a;
-	struct why why = {0};
+	struct error error = {0};
 
-	assert_int_equal(address_parse(text, &a, &why), 0);
+	assert_int_equal(address_parse(text, &a, &error), 0);
 	address_format(&a, out);
 	assert_string_equal(out, text);
 }
@@ -31,13 +31,13 @@ TEST(addresses_survive_parse_and_format)
 TEST(parse_fills_kind_host_and_port)
 {
 	struct address a;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(address_parse("http:[::1]:8765", &a, &why), 0);
+	assert_int_equal(address_parse("http:[::1]:8765", &a, &error), 0);
 	assert_int_equal(a.kind, ADDRESS_HTTP);
 	assert_string_equal(a.host, "::1");
 	assert_int_equal(a.port, 8765);
-	assert_int_equal(address_parse("unix:/a/b", &a, &why), 0);
+	assert_int_equal(address_parse("unix:/a/b", &a, &error), 0);
 	assert_int_equal(a.kind, ADDRESS_UNIX);
 	assert_string_equal(a.path, "/a/b");
 }
@@ -53,7 +53,7 @@ TEST(refuses_every_host_that_is_not_loopback)
 
 	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
 		char text[100], expected[200];
-		struct why why = {0};
+		struct error error = {0};
 		struct address a = {.port = 7};
 
 		snprintf(expected, sizeof(expected),
@@ -62,21 +62,21 @@ TEST(refuses_every_host_that_is_not_loopback)
 			 hosts[i]);
 		snprintf(text, sizeof(text), strchr(hosts[i], ':') ? "http:[%s]:80" : "http:%s:80",
 			 hosts[i]);
-		assert_int_equal(address_parse(text, &a, &why), REFUSE_FORBIDDEN);
-		assert_string_equal(why.text, expected);
+		assert_int_equal(address_parse(text, &a, &error), REFUSE_FORBIDDEN);
+		assert_string_equal(error.text, expected);
 		assert_int_equal(a.port, 7);
 	}
 }
 
 TEST(refuses_no_host_as_every_host)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct address a;
 
-	assert_int_equal(address_parse("http::8765", &a, &why), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(why.text, "refusing to listen on :8765"));
-	assert_int_equal(address_parse("tcp:[]:1", &a, &why), REFUSE_FORBIDDEN);
-	assert_int_equal(address_parse("tcp:[127.0.0.1]:1", &a, &why), REFUSE_FORBIDDEN);
+	assert_int_equal(address_parse("http::8765", &a, &error), REFUSE_FORBIDDEN);
+	assert_non_null(strstr(error.text, "refusing to listen on :8765"));
+	assert_int_equal(address_parse("tcp:[]:1", &a, &error), REFUSE_FORBIDDEN);
+	assert_int_equal(address_parse("tcp:[127.0.0.1]:1", &a, &error), REFUSE_FORBIDDEN);
 }
 
 TEST(refuses_malformed_addresses)
@@ -99,55 +99,56 @@ TEST(refuses_malformed_addresses)
 	};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct why why = {0};
+		struct error error = {0};
 		struct address a;
 
-		assert_int_equal(address_parse(texts[i], &a, &why), REFUSE_PARAMS);
-		assert_true(why.text[0] != '\0');
+		assert_int_equal(address_parse(texts[i], &a, &error), REFUSE_PARAMS);
+		assert_true(error.text[0] != '\0');
 	}
 }
 
 TEST(refuses_a_path_over_the_limit_and_takes_one_at_it)
 {
 	char text[2 * UNIX_PATH_MAX] = "unix:/";
-	struct why why = {0};
+	struct error error = {0};
 	struct address a;
 
 	memset(text + 6, 'p', UNIX_PATH_MAX - 1);
 	text[5 + UNIX_PATH_MAX - UNIX_LAST_MAX - 1] = '/';
-	assert_int_equal(address_parse(text, &a, &why), 0);
+	assert_int_equal(address_parse(text, &a, &error), 0);
 	assert_int_equal(strlen(a.path), UNIX_PATH_MAX);
 	memmove(text + 6, text + 5, UNIX_PATH_MAX + 1);
-	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
-	assert_non_null(strstr(why.text, "too long (511 bytes, limit 510): //ppp"));
+	assert_int_equal(address_parse(text, &a, &error), REFUSE_TOO_LARGE);
+	assert_non_null(strstr(error.text, "too long (511 bytes, limit 510): //ppp"));
 }
 
 TEST(refuses_a_last_part_that_no_socket_of_a_long_path_has)
 {
 	char text[200] = "unix:/";
-	struct why why = {0};
+	struct error error = {0};
 	struct address a;
 
 	memset(text + 6, 'p', UNIX_NAME_MAX - 1);
-	assert_int_equal(address_parse(text, &a, &why), 0);
+	assert_int_equal(address_parse(text, &a, &error), 0);
 	strcat(text, "q");
-	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
-	assert_non_null(strstr(why.text, "shorten the path to 107 bytes, or its file name to 82"));
-	assert_non_null(strstr(why.text, text + 5));
+	assert_int_equal(address_parse(text, &a, &error), REFUSE_TOO_LARGE);
+	assert_non_null(
+		strstr(error.text, "shorten the path to 107 bytes, or its file name to 82"));
+	assert_non_null(strstr(error.text, text + 5));
 	text[5 + 108 - UNIX_LAST_MAX - 2] = '/';
-	assert_int_equal(address_parse(text, &a, &why), REFUSE_TOO_LARGE);
+	assert_int_equal(address_parse(text, &a, &error), REFUSE_TOO_LARGE);
 	text[5 + 108 - UNIX_LAST_MAX - 1] = '/';
-	assert_int_equal(address_parse(text, &a, &why), 0);
+	assert_int_equal(address_parse(text, &a, &error), 0);
 }
 
 TEST(refuses_a_host_longer_than_any_field)
 {
 	char text[2000] = "http:";
-	struct why why = {0};
+	struct error error = {0};
 	struct address a;
 
 	memset(text + 5, '1', 1900);
 	strcat(text, ":80");
-	assert_int_equal(address_parse(text, &a, &why), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(why.text, "are allowed"));
+	assert_int_equal(address_parse(text, &a, &error), REFUSE_FORBIDDEN);
+	assert_non_null(strstr(error.text, "are allowed"));
 }

@@ -17,7 +17,7 @@ struct fixture {
 	struct timer *tick;
 	struct child *child;
 	struct cgroup *group;
-	struct why why;
+	struct error error;
 	char name[64];
 	bool has_output;
 	bool has_exited;
@@ -100,7 +100,7 @@ static void start_script(struct fixture *f, const char *script)
 		.arg = f,
 	};
 
-	assert_int_equal(child_start(f->loop, &opts, &f->child, &f->why), 0);
+	assert_int_equal(child_start(f->loop, &opts, &f->child, &f->error), 0);
 	while (!f->has_output)
 		loop_run(f->loop);
 }

@@ -26,7 +26,7 @@ struct fixture {
 	struct child *child;
 	struct child_opts opts;
 	const char *argv[4];
-	struct why why;
+	struct error error;
 	struct buf out, err;
 	unsigned n_started;
 	int start_result;
@@ -36,14 +36,14 @@ struct fixture {
 	bool stop_on_output, free_on_output, pause_on_output, child_stop_on_output;
 };
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct fixture *f = arg;
 
 	f->n_started++;
 	f->start_result = result;
 	if (result != 0)
-		f->why = *why;
+		f->error = *error;
 	loop_stop(f->loop);
 }
 
@@ -125,7 +125,7 @@ static int start(struct fixture *f)
 
 	f->opts.on_started = aside ? on_started : NULL;
 	f->n_started = 0;
-	r = child_start(f->loop, &f->opts, &f->child, &f->why);
+	r = child_start(f->loop, &f->opts, &f->child, &f->error);
 	if (r != 0 || !aside)
 		return r;
 	assert_int_equal(f->n_started, 0);
@@ -232,7 +232,7 @@ TEST(missing_program_is_refused_by_name)
 
 	f->argv[0] = "no-such-program-here";
 	assert_int_equal(start(f), REFUSE_NOT_FOUND);
-	assert_string_equal(f->why.text, "no such program: no-such-program-here");
+	assert_string_equal(f->error.text, "no such program: no-such-program-here");
 	assert_null(f->child);
 	f->argv[0] = "";
 	assert_int_equal(start(f), REFUSE_NOT_FOUND);
@@ -245,7 +245,7 @@ TEST(missing_directory_is_refused_by_name)
 	f->argv[0] = "true";
 	f->opts.cwd = "/no/such/place";
 	assert_int_equal(start(f), REFUSE_NOT_FOUND);
-	assert_string_equal(f->why.text, "no such directory: /no/such/place");
+	assert_string_equal(f->error.text, "no such directory: /no/such/place");
 }
 
 TEST(file_without_permission_is_forbidden)
@@ -254,7 +254,7 @@ TEST(file_without_permission_is_forbidden)
 
 	f->argv[0] = "/etc/passwd";
 	assert_int_equal(start(f), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(f->why.text, "/etc/passwd"));
+	assert_non_null(strstr(f->error.text, "/etc/passwd"));
 }
 
 /* Looked up in PATH by a user to whom one of its folders is closed. */
@@ -845,7 +845,7 @@ static void begin_held(struct fixture *f, const char *script)
 	f->argv[1] = "-c";
 	f->argv[2] = script;
 	f->opts.on_started = on_started;
-	assert_int_equal(child_start(f->loop, &f->opts, &f->child, &f->why), 0);
+	assert_int_equal(child_start(f->loop, &f->opts, &f->child, &f->error), 0);
 }
 
 static void release_until_exit(struct fixture *f)

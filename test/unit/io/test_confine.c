@@ -61,7 +61,7 @@ static int check_under(unsigned number, unsigned verdict)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
 	const struct sock_fprog program = {.len = 4, .filter = code};
-	struct why why;
+	struct error error;
 	int status, fd, r;
 	pid_t pid = fork();
 
@@ -71,10 +71,10 @@ static int check_under(unsigned number, unsigned verdict)
 		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 		    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
 			_exit(99);
-		r = confine_check(&why);
-		if (r == 0 || confine_open(none, &fd, &why) != r)
+		r = confine_check(&error);
+		if (r == 0 || confine_open(none, &fd, &error) != r)
 			_exit(98);
-		_exit(strstr(why.text, "Landlock ABI 3 or newer is required") ? r : 97);
+		_exit(strstr(error.text, "Landlock ABI 3 or newer is required") ? r : 97);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -94,12 +94,12 @@ TEST(only_paths_that_are_what_they_say_are_taken)
 	char path[PRIVATE_FOLDER_LEN], inner[PRIVATE_FOLDER_LEN + 8], link[PRIVATE_FOLDER_LEN + 8],
 		through[PRIVATE_FOLDER_LEN + 16];
 	const char *paths[] = {inner, NULL};
-	struct why why = {0};
+	struct error error = {0};
 	struct loop *l;
 	int fd = -1;
 
-	if (confine_check(&why) != 0) {
-		print_message("skipped: %s\n", why.text);
+	if (confine_check(&error) != 0) {
+		print_message("skipped: %s\n", error.text);
 		skip();
 	}
 	assert_int_equal(loop_new(&l), 0);
@@ -108,16 +108,16 @@ TEST(only_paths_that_are_what_they_say_are_taken)
 	snprintf(inner, sizeof(inner), "%s/in", path);
 	snprintf(link, sizeof(link), "%s/link", path);
 	snprintf(through, sizeof(through), "%s/link/on", path);
-	assert_int_equal(confine_open(paths, &fd, &why), 0);
+	assert_int_equal(confine_open(paths, &fd, &error), 0);
 	assert_true(fd > 2);
 	assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	close(fd);
 	paths[0] = link;
-	assert_int_equal(confine_open(paths, &fd, &why), REFUSE_CONFLICT);
+	assert_int_equal(confine_open(paths, &fd, &error), REFUSE_CONFLICT);
 	paths[0] = through;
-	assert_int_equal(confine_open(paths, &fd, &why), REFUSE_CONFLICT);
+	assert_int_equal(confine_open(paths, &fd, &error), REFUSE_CONFLICT);
 	paths[0] = "/no/such/place";
-	assert_int_equal(confine_open(paths, &fd, &why), REFUSE_CONFLICT);
+	assert_int_equal(confine_open(paths, &fd, &error), REFUSE_CONFLICT);
 	private_folder_remove(l, path);
 	loop_free(l);
 }

@@ -104,7 +104,7 @@ struct fixture {
 	struct tree_keeper *keeper;
 	struct guard *guard;
 	struct child *child;
-	struct why why;
+	struct error error;
 	char dir[TEMPDIR_MAX];
 	char path[TEMPDIR_MAX + 16];
 	_Atomic uint64_t *beats;
@@ -148,7 +148,7 @@ static void on_exited(void *arg, int status, int signal)
 	f->signal = signal;
 }
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct fixture *f = arg;
 
@@ -205,7 +205,7 @@ static int start(struct fixture *f, const char *const *argv, bool marked, bool a
 	int r = tree_mark(f->owner, mark);
 
 	snprintf(variable, sizeof(variable), TREE_VARIABLE "=%s", mark);
-	return r != 0 ? r : child_start(f->loop, &opts, &f->child, &f->why);
+	return r != 0 ? r : child_start(f->loop, &opts, &f->child, &f->error);
 }
 
 static int start_family(struct fixture *f, bool aside)

@@ -38,7 +38,7 @@ struct fixture {
 	struct address address; /* unix:DIR/s */
 	struct listener_opts opts;
 	struct listener *listener;
-	struct why why;
+	struct error error;
 	unsigned n_accepted, n_refused, stop_after;
 	int fd; /* the last accepted */
 	struct peer peer;
@@ -131,7 +131,7 @@ FIXTURE(setup, teardown);
 
 static int open_it(struct fixture *f)
 {
-	return listener_open(f->loop, &f->address, &f->opts, &f->listener, &f->why);
+	return listener_open(f->loop, &f->address, &f->opts, &f->listener, &f->error);
 }
 
 static void close_it(struct fixture *f)
@@ -261,7 +261,7 @@ TEST(says_which_directory_it_cannot_make)
 	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
 	set_path(f, "file/below/s");
 	assert_int_equal(open_it(f), -ENOTDIR);
-	assert_non_null(strstr(f->why.text, "file/below"));
+	assert_non_null(strstr(f->error.text, "file/below"));
 }
 
 TEST(takes_the_longest_name)
@@ -368,7 +368,7 @@ static void expect_left_alone(struct fixture *f, const char *path, mode_t kind)
 	struct stat st;
 
 	assert_int_equal(open_it(f), REFUSE_CONFLICT);
-	assert_non_null(strstr(f->why.text, path));
+	assert_non_null(strstr(f->error.text, path));
 	assert_null(f->listener);
 	assert_int_equal(inode(path), before);
 	assert_int_equal(lstat(path, &st), 0);
@@ -454,7 +454,7 @@ TEST(refuses_where_something_listens)
 
 	assert_int_equal(listen(fd, 8), 0);
 	expect_left_alone(f, f->address.path, S_IFSOCK);
-	assert_non_null(strstr(f->why.text, "address in use"));
+	assert_non_null(strstr(f->error.text, "address in use"));
 	close(fd);
 }
 
@@ -478,7 +478,7 @@ TEST(refuses_a_second_of_our_own_at_once)
 	first = f->listener;
 	f->listener = NULL;
 	expect_left_alone(f, f->address.path, S_IFSOCK);
-	assert_non_null(strstr(f->why.text, "address in use"));
+	assert_non_null(strstr(f->error.text, "address in use"));
 	listener_close(first);
 	assert_int_equal(open_it(f), 0);
 }
@@ -530,7 +530,7 @@ TEST(waits_and_then_refuses_while_the_lock_is_held)
 	fd = open(lock, O_CREAT | O_RDWR | O_CLOEXEC, 0600);
 	assert_int_equal(flock(fd, LOCK_EX), 0);
 	expect_left_alone(f, f->address.path, S_IFSOCK);
-	assert_non_null(strstr(f->why.text, "another koined is starting or running at"));
+	assert_non_null(strstr(f->error.text, "another koined is starting or running at"));
 	close(fd);
 	assert_int_equal(open_it(f), 0);
 }
@@ -570,7 +570,7 @@ static void race_child(struct fixture *f, int go, int results, int stay)
 
 	if (read(go, &c, 1) != 0)
 		_exit(2);
-	c = open_it(f) == 0 ? 'w' : f->why.code == REFUSE_CONFLICT ? 'l' : '?';
+	c = open_it(f) == 0 ? 'w' : f->error.code == REFUSE_CONFLICT ? 'l' : '?';
 	if (write(results, &c, 1) != 1)
 		_exit(3);
 	if (c == 'w') {
@@ -970,7 +970,7 @@ TEST(tcp_tells_its_port_and_sends_at_once)
 	socklen_t len = sizeof(int);
 	int client, on = 0;
 
-	assert_int_equal(address_parse("http:localhost:0", &f->address, &f->why), 0);
+	assert_int_equal(address_parse("http:localhost:0", &f->address, &f->error), 0);
 	assert_int_equal(open_it(f), 0);
 	a = listener_address(f->listener);
 	assert_int_equal(a->kind, ADDRESS_HTTP);
@@ -994,13 +994,13 @@ TEST(tcp_refuses_a_port_in_use)
 	struct fixture *f = *state;
 	struct listener *first;
 
-	assert_int_equal(address_parse("tcp:127.0.0.1:0", &f->address, &f->why), 0);
+	assert_int_equal(address_parse("tcp:127.0.0.1:0", &f->address, &f->error), 0);
 	assert_int_equal(open_it(f), 0);
 	first = f->listener;
 	f->listener = NULL;
 	f->address = *listener_address(first);
 	assert_int_equal(open_it(f), REFUSE_CONFLICT);
-	assert_non_null(strstr(f->why.text, "tcp:127.0.0.1:"));
+	assert_non_null(strstr(f->error.text, "tcp:127.0.0.1:"));
 	listener_close(first);
 }
 
@@ -1010,7 +1010,7 @@ TEST(tcp_never_leaves_loopback_however_the_address_was_made)
 
 	f->address = (struct address) {.kind = ADDRESS_TCP, .host = "0.0.0.0"};
 	assert_int_equal(open_it(f), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(f->why.text, "refusing to listen on 0.0.0.0"));
+	assert_non_null(strstr(f->error.text, "refusing to listen on 0.0.0.0"));
 }
 
 TEST(tcp_over_ipv6)
@@ -1024,7 +1024,7 @@ TEST(tcp_over_ipv6)
 		close(fd);
 	if (!usable)
 		skip();
-	assert_int_equal(address_parse("tcp:[::1]:0", &f->address, &f->why), 0);
+	assert_int_equal(address_parse("tcp:[::1]:0", &f->address, &f->error), 0);
 	assert_int_equal(open_it(f), 0);
 	assert_int_not_equal(listener_address(f->listener)->port, 0);
 }
@@ -1067,7 +1067,7 @@ TEST(handed_over_socket_must_listen_on_loopback)
 	assert_int_equal(bind(f->opts.fd, (struct sockaddr *)&in, sizeof(in)), 0);
 	assert_int_equal(listen(f->opts.fd, 1), 0);
 	assert_int_equal(open_it(f), REFUSE_FORBIDDEN);
-	assert_non_null(strstr(f->why.text, "refusing to listen on 0.0.0.0"));
+	assert_non_null(strstr(f->error.text, "refusing to listen on 0.0.0.0"));
 	assert_int_equal(fcntl(f->opts.fd, F_GETFD), -1);
 }
 

@@ -38,7 +38,7 @@ struct world {
 	int n_left; /* when its end was told */
 	int status;
 	int signal;
-	struct why why;
+	struct error error;
 };
 
 static int world_setup(void **state)
@@ -115,14 +115,14 @@ static void on_exited(void *arg, int status, int signal)
 		drop(w);
 }
 
-static void on_started(void *arg, int result, const struct why *why)
+static void on_started(void *arg, int result, const struct error *error)
 {
 	struct world *w = arg;
 
 	w->n_started++;
 	w->start_result = result;
 	if (result != 0)
-		w->why = *why;
+		w->error = *error;
 }
 
 static int start_as(struct world *w, struct supervised_opts opts)
@@ -136,7 +136,7 @@ static int start_as(struct world *w, struct supervised_opts opts)
 	opts.on_exit = on_exited;
 	opts.arg = w;
 	opts.on_started = aside ? on_started : NULL;
-	r = supervised_start(w->stage.loop, &opts, &w->program, &w->why);
+	r = supervised_start(w->stage.loop, &opts, &w->program, &w->error);
 	if (r != 0 || !aside)
 		return r;
 	stage_until(&w->stage, w->n_started > 0);
@@ -218,7 +218,7 @@ TEST(a_program_that_is_not_there)
 	const char *const argv[] = {"no-such-program-anywhere", NULL};
 
 	assert_int_equal(start_as(w, (struct supervised_opts) {.argv = argv}), REFUSE_NOT_FOUND);
-	assert_non_null(strstr(w->why.text, "no-such-program-anywhere"));
+	assert_non_null(strstr(w->error.text, "no-such-program-anywhere"));
 	assert_null(w->program);
 	nobody_is_left(w);
 	assert_int_equal(w->n_exits, 0);
@@ -232,7 +232,7 @@ TEST(a_folder_that_is_not_there)
 	assert_int_equal(
 		start_as(w, (struct supervised_opts) {.argv = argv, .cwd = "/no/such/folder"}),
 		REFUSE_NOT_FOUND);
-	assert_non_null(strstr(w->why.text, "/no/such/folder"));
+	assert_non_null(strstr(w->error.text, "/no/such/folder"));
 	assert_null(w->program);
 	nobody_is_left(w);
 	assert_int_equal(w->n_exits, 0);
@@ -254,7 +254,7 @@ TEST(callbacks_may_be_missing)
 	const char *const argv[] = {"echo", "unheard", NULL};
 	const struct supervised_opts opts = {.argv = argv, .mark = w->mark};
 
-	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->why), 0);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->error), 0);
 	nobody_is_left(w);
 }
 
@@ -476,7 +476,7 @@ static void start_many(struct world *w, struct many *m, const char *script)
 
 	for (int i = 0; i < N_MANY; i++) {
 		assert_int_equal(tree_mark(owner, mark), 0);
-		assert_int_equal(supervised_start(w->stage.loop, &opts, &m->all[i], &w->why), 0);
+		assert_int_equal(supervised_start(w->stage.loop, &opts, &m->all[i], &w->error), 0);
 	}
 	stage_until(&w->stage, m->n_up == N_MANY);
 }
@@ -498,14 +498,14 @@ TEST(those_that_end_together_are_looked_for_together)
 	m = (struct many) {.n_up = 0};
 	start_many(w, &m, "setsid sleep 60 & echo up; wait");
 	before = tree_n_looks();
-	helper_pause(&hunter, true);
+	helper_pause(&reaper, true);
 	for (int i = 0; i < N_MANY; i++)
 		supervised_end(m.all[i], 600000);
 	stage_until(&w->stage, m.n_ended == N_MANY);
 	/* Nobody's end is told before the search. */
 	assert_int_equal(m.n_exits, 0);
 	assert_int_equal(tree_n_looks(), before);
-	helper_pause(&hunter, false);
+	helper_pause(&reaper, false);
 	stage_until(&w->stage, m.n_exits == N_MANY);
 	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
 	assert_int_equal(n_below(), 0);
@@ -521,9 +521,9 @@ TEST(those_that_are_killed_together_are_looked_for_together)
 	m = (struct many) {.n_up = 0};
 	start_many(w, &m, "trap '' TERM; setsid sleep 60 & echo up; wait");
 	before = tree_n_looks();
-	helper_pause(&hunter, true);
+	helper_pause(&reaper, true);
 	free_many(&m);
-	helper_pause(&hunter, false);
+	helper_pause(&reaper, false);
 	nobody_is_left(w);
 	/* Some of them are ours, and the world's. */
 	assert_in_range(tree_n_looks() - before, 2, N_MANY / 2);
@@ -563,7 +563,7 @@ static void begin_held(struct world *w, const char *script)
 					     .arg = w};
 
 	child_pause_starts(true);
-	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->why), 0);
+	assert_int_equal(supervised_start(w->stage.loop, &opts, &w->program, &w->error), 0);
 	assert_int_equal(supervised_pid(w->program), 0);
 }
 

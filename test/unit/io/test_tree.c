@@ -143,7 +143,7 @@ struct fixture {
 	struct timer *tick;
 	struct tree_keeper *keeper;
 	struct child *child;
-	struct why why;
+	struct error error;
 	char owner[TREE_OWNER_MAX];
 	char mark[TREE_MARK_MAX];
 	char out[OUT_MAX];
@@ -226,7 +226,7 @@ static int start(struct fixture *f, const char *const *argv, const char *mark)
 	};
 
 	snprintf(variable, sizeof(variable), TREE_VARIABLE "=%s", mark ? mark : "");
-	return child_start(f->loop, &opts, &f->child, &f->why);
+	return child_start(f->loop, &opts, &f->child, &f->error);
 }
 
 static void start_runaway(struct fixture *f, const char *what, const char *mark)
@@ -476,7 +476,7 @@ static pid_t start_and_die(const char *what, const char *mark, bool die_with_us)
 
 		alarm(LIFE_S);
 		snprintf(variable, sizeof(variable), TREE_VARIABLE "=%s", mark);
-		if (loop_new(&f.loop) != 0 || child_start(f.loop, &opts, &f.child, &f.why) != 0)
+		if (loop_new(&f.loop) != 0 || child_start(f.loop, &opts, &f.child, &f.error) != 0)
 			_exit(1);
 		while (!memchr(f.out, '\n', f.out_len))
 			loop_run(f.loop);

@@ -18,7 +18,7 @@ struct fixture {
 	struct loop *loop;
 	struct watch *watch;
 	struct watch_opts opts;
-	struct why why;
+	struct error error;
 	struct buf seen; /* "+a" created, "*a" modified, "-a" deleted, "!" overflow; each with \n */
 	unsigned n_syncs;
 	unsigned n_warn;
@@ -119,7 +119,7 @@ static void move(struct fixture *f, const char *from, const char *to)
 
 static void open_it(struct fixture *f)
 {
-	assert_int_equal(watch_open(f->loop, f->root, &f->opts, &f->watch, &f->why), 0);
+	assert_int_equal(watch_open(f->loop, f->root, &f->opts, &f->watch, &f->error), 0);
 }
 
 /* Turns the loop until all that happened so far was told: events come in order, so the
@@ -326,7 +326,7 @@ TEST(slash_behind_the_root_does_not_matter)
 	char root[TEMPDIR_MAX + 12];
 
 	snprintf(root, sizeof(root), "%s//", f->root);
-	assert_int_equal(watch_open(f->loop, root, &f->opts, &f->watch, &f->why), 0);
+	assert_int_equal(watch_open(f->loop, root, &f->opts, &f->watch, &f->error), 0);
 	touch(f, "a");
 	expect_seen(f, "+a\n");
 }
@@ -336,10 +336,10 @@ TEST(root_must_be_a_folder)
 	struct fixture *f = *state;
 
 	touch(f, "file");
-	assert_int_equal(watch_open(f->loop, at(f, "nothing"), &f->opts, &f->watch, &f->why),
+	assert_int_equal(watch_open(f->loop, at(f, "nothing"), &f->opts, &f->watch, &f->error),
 			 REFUSE_NOT_FOUND);
-	assert_non_null(strstr(f->why.text, "/nothing"));
-	assert_int_equal(watch_open(f->loop, at(f, "file"), &f->opts, &f->watch, &f->why),
+	assert_non_null(strstr(f->error.text, "/nothing"));
+	assert_int_equal(watch_open(f->loop, at(f, "file"), &f->opts, &f->watch, &f->error),
 			 REFUSE_NOT_FOUND);
 	assert_null(f->watch);
 }
@@ -373,8 +373,9 @@ TEST(too_many_folders_are_refused)
 
 	make_dirs(f, 0, 11);
 	f->opts.max_folders = 10;
-	assert_int_equal(watch_open(f->loop, f->root, &f->opts, &f->watch, &f->why), REFUSE_LIMIT);
-	assert_non_null(strstr(f->why.text, f->root));
+	assert_int_equal(watch_open(f->loop, f->root, &f->opts, &f->watch, &f->error),
+			 REFUSE_LIMIT);
+	assert_non_null(strstr(f->error.text, f->root));
 	f->opts.max_folders = 11;
 	open_it(f);
 }

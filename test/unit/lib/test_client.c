@@ -959,7 +959,7 @@ TEST(another_may_only_where_he_is_named)
 	close(s->listener);
 }
 
-TEST(a_dial_that_fails_says_why)
+TEST(a_dial_that_fails_says_error)
 {
 	struct koine_dial_opts opts = KOINE_DIAL_OPTS;
 	struct koine_client *c = NULL;

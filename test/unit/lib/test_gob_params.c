@@ -8,7 +8,7 @@
 struct world {
 	struct caller_gob *gob;
 	struct gob_call call;
-	struct why why;
+	struct error error;
 };
 
 static int make(void **state)
@@ -72,8 +72,8 @@ static void assert_read(struct world *w, const char *params, const char *type, c
 	size_t used = 0;
 
 	buf_init(&out, 1 << 20);
-	if (gob_call_read(w->gob, params, &w->call, &w->why) != 0)
-		fail_msg("%s: %s", params, w->why.text);
+	if (gob_call_read(w->gob, params, &w->call, &w->error) != 0)
+		fail_msg("%s: %s", params, w->error.text);
 	describe(w->call.shape, &out);
 	buf_add_char(&out, '\0');
 	assert_string_equal(out.data, type);
@@ -183,14 +183,14 @@ TEST(what_cannot_be_sent_is_refused)
 	struct world *w = *state;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		w->why = (struct why) {0};
-		assert_int_equal(gob_call_read(w->gob, rows[i].params, &w->call, &w->why),
+		w->error = (struct error) {0};
+		assert_int_equal(gob_call_read(w->gob, rows[i].params, &w->call, &w->error),
 				 REFUSE_PARAMS);
-		if (!strstr(w->why.text, rows[i].words))
-			fail_msg("%s: '%s' does not say '%s'", rows[i].params, w->why.text,
+		if (!strstr(w->error.text, rows[i].words))
+			fail_msg("%s: '%s' does not say '%s'", rows[i].params, w->error.text,
 				 rows[i].words);
 	}
-	assert_int_equal(gob_call_read(w->gob, "{", &w->call, &w->why), REFUSE_PARSE);
+	assert_int_equal(gob_call_read(w->gob, "{", &w->call, &w->error), REFUSE_PARSE);
 }
 
 TEST(a_type_is_made_up_once)
@@ -215,7 +215,7 @@ TEST(types_are_bounded)
 
 	for (int i = 0; i <= GOB_SHAPES_MAX && r == 0; i++) {
 		snprintf(params, sizeof(params), "{\"F%d\":1}", i);
-		r = gob_call_read(w->gob, params, &w->call, &w->why);
+		r = gob_call_read(w->gob, params, &w->call, &w->error);
 		if (r == 0)
 			gob_call_done(&w->call);
 	}

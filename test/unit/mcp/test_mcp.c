@@ -109,13 +109,13 @@ TEST(conversations_are_byte_for_byte)
 {
 	struct value *all;
 	struct arena a;
-	struct why why;
+	struct error error;
 	size_t len;
 	char *text = read_all(getenv("KOINE_MCP_VECTORS"), &len);
 	unsigned n = 0;
 
 	arena_init(&a, 16 << 20);
-	assert_int_equal(json_read(&a, text, len, &json_default_limits, &all, &why), 0);
+	assert_int_equal(json_read(&a, text, len, &json_default_limits, &all, &error), 0);
 	value_each (v, all) {
 		tear_down(state);
 		set_up(state);

@@ -23,14 +23,14 @@ static size_t n_hits;
 
 static int read_table(void **state)
 {
-	struct why why;
+	struct error error;
 	int fd = open(getenv("KOINE_WORDS"), O_RDONLY | O_CLOEXEC);
 
 	buf_init(&file, WORD_TABLE_BYTES_MAX);
 	if (fd < 0 || file_read_all(fd, &file) != 0)
 		return -1;
 	close(fd);
-	return word_table_read((struct text) {file.data, file.len}, &table, &why);
+	return word_table_read((struct text) {file.data, file.len}, &table, &error);
 }
 
 static int free_table(void **state)

@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/file/image.h"
 #include "search/index.h"
 #include "search/index_inner.h"

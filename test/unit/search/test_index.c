@@ -2,7 +2,7 @@
 
 #include "check.h"
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/index_inner.h"
 #include "search/query.h"
 

@@ -559,7 +559,7 @@ static const struct search_why *why_of(uint64_t key, const char *question)
 {
 	const struct search_index *one = ix;
 	const struct search_query query = {
-		.text = text_of(question), .now_ms = NOW, .ret_why = whys};
+		.text = text_of(question), .now_ms = NOW, .ret_error = whys};
 
 	assert_int_equal(search_run(scratch, &one, 1, &query, hits, HITS, &n_hits), 0);
 	for (size_t i = 0; i < n_hits; i++) {
@@ -579,10 +579,10 @@ static const struct search_why *why_of(uint64_t key, const char *question)
 	return NULL;
 }
 
-static bool has_matched(const struct search_why *why, const char *word)
+static bool has_matched(const struct search_why *error, const char *word)
 {
-	for (size_t i = 0; i < why->n_matched; i++) {
-		const struct text matched = {why->matched[i].word, why->matched[i].len};
+	for (size_t i = 0; i < error->n_matched; i++) {
+		const struct text matched = {error->matched[i].word, error->matched[i].len};
 
 		if (text_is(matched, word))
 			return true;
@@ -590,25 +590,25 @@ static bool has_matched(const struct search_why *why, const char *word)
 	return false;
 }
 
-TEST(a_hit_says_why)
+TEST(a_hit_says_error)
 {
-	const struct search_why *why;
+	const struct search_why *error;
 
 	add_others();
 	say(1, 1, "Bob", "the oboe is in the attic");
 	say(2, 1, "Anna", "what a pity, it sounded so warm");
 	add(3, 0, NOW - DAY, NULL, "an oboe was 300 euros");
-	why = why_of(1, "oboe");
-	assert_true(why->words > 0.99f);
-	assert_int_equal(why->n_matched, 1);
-	assert_true(has_matched(why, "oboe"));
-	why = why_of(2, "What does Anna think of the oboe?");
-	assert_true(why->words == 0 && why->context > 0.1f && why->names > 0.3f);
-	assert_int_equal(why->n_matched, 1);
-	assert_true(has_matched(why, "anna"));
-	why = why_of(3, "How much was the oboe yesterday?");
-	assert_true(why->words > 0.2f && why->dates > 0.2f && why->kind > 0.01f);
-	assert_true(why->names == 0 && why->context == 0 && why->alike == 0);
+	error = why_of(1, "oboe");
+	assert_true(error->words > 0.99f);
+	assert_int_equal(error->n_matched, 1);
+	assert_true(has_matched(error, "oboe"));
+	error = why_of(2, "What does Anna think of the oboe?");
+	assert_true(error->words == 0 && error->context > 0.1f && error->names > 0.3f);
+	assert_int_equal(error->n_matched, 1);
+	assert_true(has_matched(error, "anna"));
+	error = why_of(3, "How much was the oboe yesterday?");
+	assert_true(error->words > 0.2f && error->dates > 0.2f && error->kind > 0.01f);
+	assert_true(error->names == 0 && error->context == 0 && error->alike == 0);
 	why_of(3, "yesterday");
 }
 

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "base/why.h"
+#include "base/error.h"
 #include "search/vector.h"
 
 enum { DIMS = 9 };

@@ -46,9 +46,9 @@ GROUP_FIXTURE(setup, teardown);
 static struct word_table *read_table(void)
 {
 	struct word_table *t = NULL;
-	struct why why = {0};
+	struct error error = {0};
 
-	assert_int_equal(word_table_read(bytes_of(&file), &t, &why), 0);
+	assert_int_equal(word_table_read(bytes_of(&file), &t, &error), 0);
 	return t;
 }
 
@@ -140,12 +140,12 @@ static void put_sum(char *data, size_t len)
 static void refuses(struct text bytes, const char *words)
 {
 	struct word_table *t = NULL;
-	struct why why = {0};
+	struct error error = {0};
 
-	assert_int_equal(word_table_read(bytes, &t, &why), REFUSE_PARSE);
+	assert_int_equal(word_table_read(bytes, &t, &error), REFUSE_PARSE);
 	assert_null(t);
-	if (!strstr(why.text, words))
-		fail_msg("\"%s\" does not say \"%s\"", why.text, words);
+	if (!strstr(error.text, words))
+		fail_msg("\"%s\" does not say \"%s\"", error.text, words);
 }
 
 TEST(a_file_that_was_cut_is_refused)

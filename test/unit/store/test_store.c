@@ -213,12 +213,12 @@ static void assert_refused(struct fixture *f, const char *url, const char *words
 	struct store *s = NULL;
 	int r;
 
-	f->why = (struct why) {0};
-	r = store_open(url, &(struct store_opts) {.n_readers = 1}, &s, &f->why);
+	f->error = (struct error) {0};
+	r = store_open(url, &(struct store_opts) {.n_readers = 1}, &s, &f->error);
 	assert_true(r > 0);
 	assert_null(s);
-	if (!strstr(f->why.text, words))
-		fail_msg("'%s' does not say '%s'", f->why.text, words);
+	if (!strstr(f->error.text, words))
+		fail_msg("'%s' does not say '%s'", f->error.text, words);
 }
 
 static void assert_refused_untouched(struct fixture *f, const char *words)
@@ -227,7 +227,7 @@ static void assert_refused_untouched(struct fixture *f, const char *words)
 	struct bytes after;
 
 	assert_refused(f, f->url, words);
-	assert_non_null(strstr(f->why.text, f->path));
+	assert_non_null(strstr(f->error.text, f->path));
 	after = slurp(f->path);
 	assert_int_equal(after.len, before.len);
 	assert_memory_equal(after.data, before.data, before.len);
@@ -477,14 +477,14 @@ TEST(failed_migration_names_its_cause)
 {
 	struct fixture *f = *state;
 	struct store *store = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	char sql[40];
 
 	fixture_close(f);
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", sqlite_n_steps - 1);
 	run_sql(f->path, sql);
-	assert_true(store_open(f->url, &(struct store_opts) {0}, &store, &why) < 0);
-	assert_non_null(strstr(why.text, "already exists"));
+	assert_true(store_open(f->url, &(struct store_opts) {0}, &store, &error) < 0);
+	assert_non_null(strstr(error.text, "already exists"));
 	snprintf(sql, sizeof(sql), "PRAGMA user_version = %d", sqlite_n_steps);
 	run_sql(f->path, sql);
 	fixture_open(f);
@@ -583,8 +583,9 @@ static int open_as_nobody(struct fixture *f)
 
 	if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
 		return 2;
-	r = store_open(f->url, &(struct store_opts) {.n_readers = 1}, &s, &f->why);
-	if (r <= 0 || !strstr(f->why.text, "Permission denied") || !strstr(f->why.text, f->path))
+	r = store_open(f->url, &(struct store_opts) {.n_readers = 1}, &s, &f->error);
+	if (r <= 0 || !strstr(f->error.text, "Permission denied") ||
+	    !strstr(f->error.text, f->path))
 		return 1;
 	return 0;
 }
@@ -633,7 +634,7 @@ TEST(refuses_a_second_opener)
 	pid = fork();
 	if (pid == 0) {
 		struct store *s;
-		int r = store_open(f->url, &(struct store_opts) {0}, &s, &f->why);
+		int r = store_open(f->url, &(struct store_opts) {0}, &s, &f->error);
 
 		_exit(r == REFUSE_CONFLICT ? 0 : 1);
 	}
@@ -710,7 +711,7 @@ static void check_fault_and_recovery(struct fixture *f, atomic_int *where, int e
 	assert_false(has_id(f, store_writer(s), "lost"));
 	assert_int_equal(add_and_commit(s, NULL, TEXT("y")), 0);
 	assert_int_equal(count_all(store_reader(s, 0)), before + 1);
-	assert_int_equal(store_quick_check(s, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(s, 0, &f->error), 0);
 }
 
 TEST(a_failed_sync_is_told_and_writes_resume)
@@ -796,7 +797,7 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 	int n = 0, r;
 
 	memset(content, 'x', sizeof(content));
-	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->why) != 0)
+	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->error) != 0)
 		return 1;
 	do
 		r = add_and_commit(f->store, NULL, text);
@@ -810,10 +811,10 @@ static int fill_up(struct fixture *f, int (*make_room)(void *arg), void *arg)
 		return 4;
 	if (add_and_commit(f->store, NULL, text) != 0)
 		return 5;
-	if (store_quick_check(f->store, 0, &f->why) != 0)
+	if (store_quick_check(f->store, 0, &f->error) != 0)
 		return 6;
 	store_close(f->store);
-	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->why) != 0 ||
+	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->error) != 0 ||
 	    store_memory_count(store_reader(f->store, 0), &EVERYTHING, 0, &stats) != 0)
 		return 7;
 	store_close(f->store);
@@ -899,7 +900,7 @@ static void write_until_killed(struct fixture *f, int out)
 	char ids[8][UUID_LEN + 1];
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->why) != 0)
+	if (store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->error) != 0)
 		_exit(1);
 	for (;;) {
 		if (store_begin(f->store) != 0)
@@ -957,7 +958,7 @@ TEST_WITH(every_told_row_survives_kill, setup_closed, end_faults)
 		told += kill_one_writer(f, rand_r(&seed) % 60000);
 		assert_int_equal(count_all(store_reader(f->store, 0)) % 8, 0);
 		assert_true((size_t)count_all(store_reader(f->store, 0)) >= told);
-		assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+		assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 		fixture_close(f);
 	}
 	assert_true(told > 0);
@@ -974,7 +975,7 @@ TEST_WITH(can_be_killed_while_it_is_made, setup_closed, end_faults)
 
 		assert_true(pid >= 0);
 		if (pid == 0) {
-			store_open(f->url, &(struct store_opts) {0}, &f->store, &f->why);
+			store_open(f->url, &(struct store_opts) {0}, &f->store, &f->error);
 			pause();
 		}
 		pause_us(rand_r(&seed) % 15000);
@@ -998,7 +999,7 @@ static bool open_and_die(struct fixture *f, int n)
 	assert_true(pid >= 0);
 	if (pid == 0) {
 		writes_to_live = n;
-		_exit(store_open(f->url, &(struct store_opts) {0}, &f->store, &f->why) != 0);
+		_exit(store_open(f->url, &(struct store_opts) {0}, &f->store, &f->error) != 0);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) == 0);
@@ -1017,7 +1018,7 @@ TEST_WITH(can_be_killed_in_any_write_of_its_making, setup_closed, end_faults)
 		fixture_open(f);
 		fill(f, 1);
 		assert_int_equal(count_all(store_reader(f->store, 0)), 1);
-		assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+		assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 		fixture_close(f);
 		tempdir_remove(f->dir);
 		assert_int_equal(mkdir(f->dir, 0700), 0);
@@ -1031,7 +1032,7 @@ static void crash(struct fixture *f)
 
 	assert_true(pid >= 0);
 	if (pid == 0) {
-		store_open(f->url, &(struct store_opts) {0}, &f->store, &f->why);
+		store_open(f->url, &(struct store_opts) {0}, &f->store, &f->error);
 		raise(SIGKILL);
 	}
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
@@ -1053,7 +1054,7 @@ TEST(tells_a_crash_from_a_proper_end)
 	fixture_close(f);
 	fixture_open(f);
 	assert_false(store_was_clean(f->store));
-	assert_int_equal(store_quick_check(f->store, 1, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 1, &f->error), 0);
 	fixture_close(f);
 	fixture_open(f);
 	assert_true(store_was_clean(f->store));
@@ -1065,15 +1066,15 @@ TEST(quick_check_finds_damage)
 	struct stat st;
 
 	fill(f, 2000);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 	fixture_close(f);
 	assert_int_equal(stat(f->path, &st), 0);
 	/* Where there are only memories. */
 	scribble(f->path, st.st_size * 3 / 4 / 4096 * 4096, 4096 * 3);
 	fixture_open(f);
 	assert_true(store_was_clean(f->store));
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), REFUSE_INTERNAL);
-	assert_non_null(strstr(f->why.text, "is damaged"));
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), REFUSE_INTERNAL);
+	assert_non_null(strstr(f->error.text, "is damaged"));
 	fixture_close(f);
 	fixture_open(f);
 	assert_false(store_was_clean(f->store));
@@ -1087,8 +1088,8 @@ TEST(checks_and_backups_can_be_stopped)
 	fill(f, 20000);
 	snprintf(path, sizeof(path), "%s/copy.db", f->dir);
 	store_stop(f->store);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), -ECANCELED);
-	assert_int_equal(store_backup(f->store, path, &f->why), -ECANCELED);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), -ECANCELED);
+	assert_int_equal(store_backup(f->store, path, &f->error), -ECANCELED);
 	assert_absent(path);
 	assert_int_equal(count_all(store_reader(f->store, 0)), 20000);
 }
@@ -1103,7 +1104,7 @@ TEST(a_backup_is_a_store)
 
 	assert_int_equal(add_and_commit(f->store, "one", TEXT("x")), 0);
 	snprintf(path, sizeof(path), "%s/copy.db", f->dir);
-	assert_int_equal(store_backup(f->store, path, &f->why), 0);
+	assert_int_equal(store_backup(f->store, path, &f->error), 0);
 	assert_mode(path, 0600);
 	assert_int_equal(count_files(f->dir), files + 1);
 	assert_int_equal(add_and_commit(f->store, "two", TEXT("x")), 0);
@@ -1112,7 +1113,7 @@ TEST(a_backup_is_a_store)
 	fixture_open(f);
 	assert_true(has_id(f, store_reader(f->store, 0), "one"));
 	assert_false(has_id(f, store_reader(f->store, 0), "two"));
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 TEST(a_move_keeps_the_identity_and_a_copy_does_not)
@@ -1124,7 +1125,7 @@ TEST(a_move_keeps_the_identity_and_a_copy_does_not)
 	assert_int_equal(strspn(first, "0123456789abcdef"), 16);
 	snprintf(copy, sizeof(copy), "%s/copy.db", f->dir);
 	snprintf(moved, sizeof(moved), "%s/moved.db", f->dir);
-	assert_int_equal(store_backup(f->store, copy, &f->why), 0);
+	assert_int_equal(store_backup(f->store, copy, &f->error), 0);
 	fixture_close(f);
 	assert_int_equal(rename(f->path, moved), 0);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", moved);
@@ -1148,19 +1149,19 @@ TEST(a_backup_overwrites_nothing)
 
 		snprintf(there, sizeof(there), "%s%s", path, endings[i]);
 		put(there, "mine", 4);
-		assert_int_equal(store_backup(f->store, path, &f->why), REFUSE_CONFLICT);
-		assert_non_null(strstr(f->why.text, there));
+		assert_int_equal(store_backup(f->store, path, &f->error), REFUSE_CONFLICT);
+		assert_non_null(strstr(f->error.text, there));
 		after = slurp(there);
 		assert_int_equal(after.len, 4);
 		assert_memory_equal(after.data, "mine", 4);
 		free(after.data);
 		assert_int_equal(unlink(there), 0);
 	}
-	assert_int_equal(store_backup(f->store, f->path, &f->why), REFUSE_CONFLICT);
+	assert_int_equal(store_backup(f->store, f->path, &f->error), REFUSE_CONFLICT);
 	assert_int_equal(symlink("/nowhere", path), 0);
-	assert_int_equal(store_backup(f->store, path, &f->why), REFUSE_CONFLICT);
+	assert_int_equal(store_backup(f->store, path, &f->error), REFUSE_CONFLICT);
 	snprintf(path, sizeof(path), "%s/none/copy.db", f->dir);
-	assert_int_equal(store_backup(f->store, path, &f->why), -ENOENT);
+	assert_int_equal(store_backup(f->store, path, &f->error), -ENOENT);
 }
 
 TEST(a_backup_that_fails_leaves_nothing)
@@ -1172,13 +1173,13 @@ TEST(a_backup_that_fails_leaves_nothing)
 	fill(f, 100);
 	snprintf(path, sizeof(path), "%s/copy.db", f->dir);
 	atomic_store(&write_errno, ENOSPC);
-	assert_int_equal(store_backup(f->store, path, &f->why), -ENOSPC);
+	assert_int_equal(store_backup(f->store, path, &f->error), -ENOSPC);
 	atomic_store(&write_errno, 0);
 	atomic_store(&sync_errno, EIO);
-	assert_int_equal(store_backup(f->store, path, &f->why), -EIO);
+	assert_int_equal(store_backup(f->store, path, &f->error), -EIO);
 	atomic_store(&sync_errno, 0);
 	assert_int_equal(count_files(f->dir), files);
-	assert_int_equal(store_backup(f->store, path, &f->why), 0);
+	assert_int_equal(store_backup(f->store, path, &f->error), 0);
 }
 
 static struct store *store_being_copied;
@@ -1198,13 +1199,13 @@ TEST(a_backup_is_of_the_moment_it_began)
 	snprintf(path, sizeof(path), "%s/copy.db", f->dir);
 	store_being_copied = f->store;
 	before_write = add_late;
-	assert_int_equal(store_backup(f->store, path, &f->why), 0);
+	assert_int_equal(store_backup(f->store, path, &f->error), 0);
 	assert_true(has_id(f, store_reader(f->store, 0), "late"));
 	fixture_close(f);
 	snprintf(f->url, sizeof(f->url), "sqlite:%s", path);
 	fixture_open(f);
 	assert_int_equal(count_all(store_reader(f->store, 0)), 20000);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 struct writing {
@@ -1246,14 +1247,14 @@ TEST(a_backup_is_of_one_moment_while_others_write)
 
 		snprintf(path, sizeof(path), "%s/copy%d.db", f->dir, i);
 		written = atomic_load(&w.n);
-		assert_int_equal(store_backup(f->store, path, &f->why), 0);
+		assert_int_equal(store_backup(f->store, path, &f->error), 0);
 		snprintf(copy.url, sizeof(copy.url), "sqlite:%s", path);
 		fixture_open(&copy);
 		n = count_all(store_reader(copy.store, 0));
 		assert_int_equal(n % 2, 0);
 		assert_true(n >= 5000 + written - 2 && n >= last);
 		last = n;
-		assert_int_equal(store_quick_check(copy.store, 0, &copy.why), 0);
+		assert_int_equal(store_quick_check(copy.store, 0, &copy.error), 0);
 		fixture_close(&copy);
 	}
 	atomic_store(&w.stop, true);
@@ -1369,15 +1370,15 @@ static int work_a_little(struct fixture *f, const char *copy)
 	unsigned n;
 	int r;
 
-	r = store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->why);
+	r = store_open(f->url, &(struct store_opts) {.n_readers = 1}, &f->store, &f->error);
 	if (r == 0)
 		r = add_and_commit(f->store, NULL, TEXT("x"));
 	if (r == 0)
 		r = store_memory_list(store_reader(f->store, 0), &list, &f->arena, &rows, &n);
 	if (r == 0)
-		r = store_quick_check(f->store, 0, &f->why);
+		r = store_quick_check(f->store, 0, &f->error);
 	if (r == 0)
-		r = store_backup(f->store, copy, &f->why);
+		r = store_backup(f->store, copy, &f->error);
 	fixture_close(f);
 	arena_reset(&f->arena);
 	unlink(copy);
@@ -1399,14 +1400,14 @@ TEST_WITH(any_allocation_may_fail, setup_closed, end_faults)
 		r = work_a_little(f, copy);
 		atomic_store(&allocations_left, -1);
 		if (r != 0 && r != -ENOMEM)
-			fail_msg("allocation %ld: %d %s", at, r, f->why.text);
+			fail_msg("allocation %ld: %d %s", at, r, f->error.text);
 		/* Near the end, one every time would take minutes: steps of a hundredth. */
 		if (at > 400)
 			at += at / 100 + 3;
 	} while (atomic_load(&allocation_failed));
 	assert_true(at > 100);
 	fixture_open(f);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 	n = count_all(store_reader(f->store, 0));
 	assert_true(n > 0);
 }

@@ -710,5 +710,5 @@ TEST(a_file_of_version_4_gets_the_tables)
 	row = find(f, "local-full");
 	assert_row(&row, &full);
 	grants(f, 0, 1);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }

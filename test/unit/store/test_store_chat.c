@@ -887,7 +887,7 @@ TEST(a_file_without_conversations_gets_their_tables)
 	fixture_close(f);
 	fixture_open(f);
 	assert_count(f, a, 1, false);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 TEST(what_it_was_made_with_comes_back)

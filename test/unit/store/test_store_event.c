@@ -352,10 +352,10 @@ static void other_open(struct fixture *f, struct other *o)
 {
 	const char *address;
 
-	assert_int_equal(store_find_kind(f->url, &o->ops, &address, &f->why), 0);
-	assert_int_equal(o->ops->open(address, &o->place, &f->why), 0);
+	assert_int_equal(store_find_kind(f->url, &o->ops, &address, &f->error), 0);
+	assert_int_equal(o->ops->open(address, &o->place, &f->error), 0);
 	o->conn.ops = o->ops;
-	assert_int_equal(o->ops->connect(o->place, CONNECTION_WRITER, &o->conn.db, &f->why), 0);
+	assert_int_equal(o->ops->connect(o->place, CONNECTION_WRITER, &o->conn.db, &f->error), 0);
 }
 
 static void other_close(struct other *o)
@@ -507,7 +507,7 @@ TEST(a_file_of_version_3_gets_the_tables)
 	commit(f);
 	assert_int_equal(sweep(f, 2, 0, 9), 1);
 	assert_bounds(f, 0, 1);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 /* ---- many ---- */

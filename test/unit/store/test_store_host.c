@@ -18,7 +18,7 @@ static int setup_feed(void **state)
 	if (setup(state) != 0)
 		return -1;
 	f = *state;
-	return on_server() ? store_open_feed(f->store, 5000, &f->why) : 0;
+	return on_server() ? store_open_feed(f->store, 5000, &f->error) : 0;
 }
 
 FIXTURE(setup_feed, teardown);
@@ -236,8 +236,8 @@ TEST(another_hears_what_one_tells)
 	if (!on_server())
 		skip();
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
-	assert_int_equal(store_open_feed(other, 5000, &f->why), 0);
+	assert_int_equal(store_open(f->url, &opts, &other, &f->error), 0);
+	assert_int_equal(store_open_feed(other, 5000, &f->error), 0);
 	assert_int_equal(store_host_tell(feed(f)), 0);
 	for (int i = 0; i < 100 && !told; i++)
 		assert_int_equal(store_host_hear(store_feed(other), ends[0], 100, &told), 0);
@@ -289,7 +289,7 @@ TEST_WITH(two_that_count_do_not_wait_for_each_other, setup, teardown)
 	int64_t seq;
 
 	only_on_a_server();
-	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
+	assert_int_equal(store_open(f->url, &opts, &other, &f->error), 0);
 	seq = add_counted(f);
 	assert_int_equal(store_begin(f->store), 0);
 	assert_int_equal(set_state(f->store, seq - 2, TASK_RUNNING, 0), 0);

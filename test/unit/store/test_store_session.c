@@ -1235,5 +1235,5 @@ TEST(a_file_of_version_4_gets_the_tables)
 	fixture_open(f);
 	LIST(f, "0", .status = -1);
 	EVENTS(f, 1, .agent_session = TEXT("x"));
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }

@@ -85,7 +85,7 @@ TEST(what_is_deleted_comes_back_in_steps)
 	assert_true(pages(f) < full / 4);
 	/* Some room stays. */
 	assert_int_equal(free_pages(f), SLACK);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 	full = pages(f);
 	fixture_close(f);
 	assert_int_equal(stat(f->path, &st), 0);
@@ -125,7 +125,7 @@ TEST(what_is_undone_is_not_returned)
 	assert_int_equal(pages(f), full);
 	assert_true(step(f));
 	assert_true(pages(f) < full);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 TEST(an_older_store_learns_to_shrink)
@@ -140,7 +140,7 @@ TEST(an_older_store_learns_to_shrink)
 	fill(f, N_EVENTS);
 	empty(f, N_EVENTS);
 	assert_true(shrink(f) > 10);
-	assert_int_equal(store_quick_check(f->store, 0, &f->why), 0);
+	assert_int_equal(store_quick_check(f->store, 0, &f->error), 0);
 }
 
 /* Rewriting it would take a while, and as much memory. */

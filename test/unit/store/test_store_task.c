@@ -1174,7 +1174,7 @@ TEST(two_that_add_to_several_projects_do_not_wait_for_each_other)
 
 	if (!on_server())
 		skip();
-	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
+	assert_int_equal(store_open(f->url, &opts, &other, &f->error), 0);
 	for (unsigned i = 0; i < 5; i++) {
 		begin(f);
 		assert_int_equal(add_to(f->store, &f->arena, "/a"), 0);
@@ -1253,7 +1253,7 @@ TEST(of_two_claims_one_loses_without_waiting)
 
 	if (!on_server())
 		skip();
-	assert_int_equal(store_open(f->url, &opts, &other, &f->why), 0);
+	assert_int_equal(store_open(f->url, &opts, &other, &f->error), 0);
 	begin(f);
 	assert_int_equal(update(f->store, &run, claim_of(&task)), 0);
 	/* The first one is not committed yet. */

@@ -80,14 +80,14 @@ static void *copy_on(void *arg)
 {
 	struct crew_member *me = arg;
 	struct crew *crew = me->crew;
-	struct why why;
+	struct error error;
 	char path[PATH_LEN];
 
 	do {
 		snprintf(path, sizeof(path), "%s/copy%d.db", crew->dir, me->n_looks++);
-		check(crew, store_backup(crew->store, path, &why) == 0);
+		check(crew, store_backup(crew->store, path, &error) == 0);
 		check(crew, unlink(path) == 0);
-		check(crew, store_quick_check(crew->store, me->lane, &why) == 0);
+		check(crew, store_quick_check(crew->store, me->lane, &error) == 0);
 	} while (!atomic_load(&crew->over));
 	return NULL;
 }
@@ -100,7 +100,7 @@ TEST_WITH(readers_see_whole_batches_while_one_writes, setup_closed, teardown)
 	pthread_t writer, threads[READERS + 1];
 
 	assert_int_equal(store_open(f->url, &(struct store_opts) {.n_readers = READERS + 1},
-				    &f->store, &f->why),
+				    &f->store, &f->error),
 			 0);
 	crew.store = f->store;
 	for (int i = 0; i <= READERS; i++) {

@@ -34,7 +34,7 @@ struct fixture {
 	struct arena arena;
 	struct context_secret secret;
 	struct context_claims claims;
-	struct why why;
+	struct error error;
 };
 
 static int setup(void **state)
@@ -61,9 +61,9 @@ FIXTURE(setup, teardown);
 
 static int check_at(struct fixture *f, const char *token, int64_t now_s)
 {
-	f->why = (struct why) {0};
+	f->error = (struct error) {0};
 	return context_token_check(&f->arena, text_of(token), &f->secret, now_s, &f->claims,
-				   &f->why);
+				   &f->error);
 }
 
 static void refused(struct fixture *f, const char *token, int64_t now_s, const char *code)
@@ -72,8 +72,8 @@ static void refused(struct fixture *f, const char *token, int64_t now_s, const c
 
 	snprintf(start, sizeof(start), "Invalid context token (%s): ", code);
 	assert_int_equal(check_at(f, token, now_s), REFUSE_FORBIDDEN);
-	if (strncmp(f->why.text, start, strlen(start)) != 0)
-		fail_msg("'%s' does not begin with '%s'", f->why.text, start);
+	if (strncmp(f->error.text, start, strlen(start)) != 0)
+		fail_msg("'%s' does not begin with '%s'", f->error.text, start);
 }
 
 TEST(a_valid_token_tells_who)
@@ -176,7 +176,7 @@ TEST(without_memory_it_is_a_fault)
 	for (size_t max = 0;; max += 16) {
 		arena_init(&none, max);
 		r = context_token_check(&none, text_of(VALID), &f->secret, 1000, &f->claims,
-					&f->why);
+					&f->error);
 		arena_done(&none);
 		if (r == 0)
 			break;

@@ -196,7 +196,7 @@ TEST(malformed_values_are_refused_and_the_stream_goes_on)
 {
 	static const struct {
 		const char *messages[3];
-		const char *why;
+		const char *reason;
 	} cases[] = {
 		{{"0c00"}, "gob: a message ends inside a value"},
 		{{"0c000568"}, "gob: invalid string length 5: exceeds input size 1"},
@@ -229,7 +229,7 @@ TEST(malformed_values_are_refused_and_the_stream_goes_on)
 						cases[i].messages[1] ? cases[i].messages[1] : THREE,
 						cases[i].messages[1] ? THREE : NULL, NULL};
 
-		snprintf(want, sizeof(want), "refused 1 %s\n3 int\n", cases[i].why);
+		snprintf(want, sizeof(want), "refused 1 %s\n3 int\n", cases[i].reason);
 		says(stream_of(messages), &gob_default_limits, want);
 	}
 }
@@ -246,7 +246,7 @@ TEST(empty_message_breaks_the_stream)
 	assert_int_equal(gob_next(&d, &a, "\0\3\4\0\6", 5, false, &used, &value), GOB_BROKEN);
 	assert_int_equal(used, 5);
 	assert_int_equal(gob_next(&d, &a, "\3\4\0\6", 4, false, &used, &value), GOB_BROKEN);
-	assert_int_equal(value.why.code, REFUSE_PARSE);
+	assert_int_equal(value.error.code, REFUSE_PARSE);
 	gob_decoder_done(&d);
 	arena_done(&a);
 }
@@ -436,19 +436,19 @@ static const struct gob_shape limits_shape = {
 
 struct fit {
 	const struct gob_shape *shape;
-	char words[WHY_TEXT_MAX]; /* of the last value */
+	char words[ERROR_TEXT_MAX]; /* of the last value */
 };
 
 static void try_fit(struct gob_feed *f, const struct gob_type *type, const struct value *v)
 {
 	struct fit *fit = f->arg;
-	struct why why = {0};
+	struct error error = {0};
 
 	/* twice, because what fits is remembered */
 	for (int i = 0; i < 2; i++) {
-		int r = gob_fit(gob_feed_types(f), type, v, fit->shape, &why);
+		int r = gob_fit(gob_feed_types(f), type, v, fit->shape, &error);
 
-		snprintf(fit->words, sizeof(fit->words), "%s", r == 0 ? "fits" : why.text);
+		snprintf(fit->words, sizeof(fit->words), "%s", r == 0 ? "fits" : error.text);
 		assert_true(r == 0 || r == REFUSE_PARAMS);
 	}
 }
@@ -658,18 +658,18 @@ static struct value *tree_of(const char *json)
 static void comes_back(struct gob_encoder *e, const struct gob_shape *shape, const char *json,
 		       const char *want)
 {
-	struct why why = {0};
+	struct error error = {0};
 	struct gob_feed f;
 	struct buf out;
 	int r;
 
 	buf_init(&out, 1 << 20);
 	gob_begin(e, shape);
-	r = gob_put(e, shape, tree_of(json), &why);
+	r = gob_put(e, shape, tree_of(json), &error);
 	if (r == 0)
 		r = gob_end(e, &out);
 	if (r != 0) {
-		assert_string_equal(why.text, want);
+		assert_string_equal(error.text, want);
 	} else {
 		gob_feed_init(&f, &gob_default_limits, 1 << 20);
 		gob_feed_all(&f, out.data, out.len, NULL, 0, true);
@@ -736,17 +736,17 @@ TEST(what_failed_was_not_sent)
 {
 	struct gob_encoder e;
 	struct buf out, tiny;
-	struct why why;
+	struct error error;
 
 	buf_init(&out, 1 << 20);
 	buf_init(&tiny, 10);
 	gob_encoder_init(&e, 1 << 20);
 	/* given up in the middle, refused by the output, ended too early */
 	gob_begin(&e, &search_args);
-	assert_int_equal(gob_put(&e, &search_args, tree_of("{\"Limit\":\"\"}"), &why),
+	assert_int_equal(gob_put(&e, &search_args, tree_of("{\"Limit\":\"\"}"), &error),
 			 REFUSE_PARAMS);
 	gob_begin(&e, &search_args);
-	assert_int_equal(gob_put(&e, &search_args, tree_of("{\"Limit\":1}"), &why), 0);
+	assert_int_equal(gob_put(&e, &search_args, tree_of("{\"Limit\":1}"), &error), 0);
 	assert_int_equal(gob_end(&e, &tiny), -EMSGSIZE);
 	assert_int_equal(tiny.len, 0);
 	gob_begin(&e, &search_args);

@@ -52,7 +52,7 @@ static void run(const char *in, size_t len, size_t piece, bool eof, char *log, s
 			if (kind == FRAME_REFUSED) {
 				at += (size_t)snprintf(
 					log + at, log_size - at, "!%s ",
-					frame.why.code == REFUSE_TOO_LARGE ? "large" : "parse");
+					frame.error.code == REFUSE_TOO_LARGE ? "large" : "parse");
 				at_end = true;
 			}
 			n_held -= used;

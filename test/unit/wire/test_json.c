@@ -11,7 +11,7 @@ enum { BIG = 64 << 20 };
 
 /* Reads from memory of exactly that size, so that a sanitizer sees one byte too far. */
 static int read_exact(const char *text, size_t len, const struct json_limits *limits,
-		      struct buf *out, struct why *why)
+		      struct buf *out, struct error *error)
 {
 	char *copy = malloc(len ? len : 1);
 	struct value *root = NULL;
@@ -22,7 +22,7 @@ static int read_exact(const char *text, size_t len, const struct json_limits *li
 	if (len > 0)
 		memcpy(copy, text, len);
 	arena_init(&a, BIG);
-	r = json_read(&a, copy, len, limits, &root, why);
+	r = json_read(&a, copy, len, limits, &root, error);
 	if (r == 0 && out) {
 		struct json j = json_writer(out);
 
@@ -153,10 +153,10 @@ TEST(refuses_what_is_not)
 
 TEST(says_what_and_where)
 {
-	struct why why;
+	struct error error;
 
-	assert_int_equal(read_exact("[1,x]", 5, &json_default_limits, NULL, &why), REFUSE_PARSE);
-	assert_string_equal(why.text, "unexpected character at byte 3");
+	assert_int_equal(read_exact("[1,x]", 5, &json_default_limits, NULL, &error), REFUSE_PARSE);
+	assert_string_equal(error.text, "unexpected character at byte 3");
 }
 
 static void check_written(const char *in, const char *want)

@@ -11,7 +11,7 @@ static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 	static char out[1024];
 	struct jsonrpc_request request;
 	struct value *root = NULL;
-	struct why why = {0};
+	struct error error = {0};
 	struct arena a;
 	char id[128];
 	int r;
@@ -19,7 +19,7 @@ static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 	arena_init(&a, 1 << 16);
 	assert_int_equal(json_read(&a, text, strlen(text), &json_default_limits, &root, NULL), 0);
 	memset(&request, 'x', sizeof(request));
-	r = jsonrpc_read(rules, root, &request, &why);
+	r = jsonrpc_read(rules, root, &request, &error);
 	assert_true(r >= 0);
 	snprintf(id, sizeof(id), "%.*s|%s", request.id.data ? (int)request.id.len : 4,
 		 request.id.data ? request.id.data : "none",
@@ -29,7 +29,7 @@ static const char *read_as(const struct jsonrpc_rules *rules, const char *text)
 			 request.params ? (int)request.params->raw_len : 4,
 			 request.params ? request.params->raw : "none", id);
 	else
-		snprintf(out, sizeof(out), "!%d %s|%s", r, why.text, id);
+		snprintf(out, sizeof(out), "!%d %s|%s", r, error.text, id);
 	arena_done(&a);
 	return out;
 }
@@ -197,9 +197,9 @@ TEST(every_wording_can_be_changed)
 }
 
 /* As a dialect may word it: the fault's number, and the value's source. */
-static int explain(enum jsonrpc_fault fault, const struct value *v, struct why *why)
+static int explain(enum jsonrpc_fault fault, const struct value *v, struct error *error)
 {
-	return refuse(why, fault == JSONRPC_BAD_PARAMS ? REFUSE_CONFLICT : REFUSE_REQUEST,
+	return refuse(error, fault == JSONRPC_BAD_PARAMS ? REFUSE_CONFLICT : REFUSE_REQUEST,
 		      "%d: %.*s", (int)fault, v ? (int)v->raw_len : 4, v ? v->raw : "none");
 }
 

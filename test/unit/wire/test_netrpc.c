@@ -165,7 +165,7 @@ TEST(stream_goes_on_behind_a_body_that_is_refused)
 static void fit_is(const char *name, const struct gob_shape *shape, const char *want)
 {
 	struct text bytes = vector_bytes(name);
-	struct why why = {.text = "fits"};
+	struct error error = {.text = "fits"};
 	struct netrpc_message m;
 	struct netrpc_reader r;
 	struct arena a;
@@ -175,8 +175,8 @@ static void fit_is(const char *name, const struct gob_shape *shape, const char *
 	netrpc_reader_init(&r, NETRPC_SERVER, &gob_default_limits);
 	assert_int_equal(netrpc_next(&r, &a, bytes.data, bytes.len, false, &used, &m),
 			 NETRPC_MESSAGE);
-	netrpc_fit(&r, &m, shape, &why);
-	assert_string_equal(why.text, want);
+	netrpc_fit(&r, &m, shape, &error);
+	assert_string_equal(error.text, want);
 	netrpc_reader_done(&r);
 	arena_done(&a);
 }
@@ -234,8 +234,8 @@ static void both_ways_say_the_same(struct text bytes)
 		assert_true(!quick.m.body == !slow.m.body);
 		if (quick.m.body)
 			continue;
-		assert_int_equal(quick.m.why->code, slow.m.why->code);
-		assert_string_equal(quick.m.why->text, slow.m.why->text);
+		assert_int_equal(quick.m.body_error->code, slow.m.body_error->code);
+		assert_string_equal(quick.m.body_error->text, slow.m.body_error->text);
 	} while (kind == NETRPC_MESSAGE);
 	twin_done(&quick);
 	twin_done(&slow);
@@ -271,21 +271,21 @@ TEST(arguments_are_fitted)
 TEST(names_are_split_at_the_last_dot)
 {
 	struct text service, name;
-	struct why why;
+	struct error error;
 
-	assert_int_equal(netrpc_split(TEXT("a.B.C"), &service, &name, &why), 0);
+	assert_int_equal(netrpc_split(TEXT("a.B.C"), &service, &name, &error), 0);
 	assert_true(text_is(service, "a.B") && text_is(name, "C"));
-	assert_int_equal(netrpc_split(TEXT("Chat"), &service, &name, &why), REFUSE_METHOD);
-	assert_string_equal(why.text, "rpc: service/method request ill-formed: Chat");
-	assert_int_equal(netrpc_split(TEXT(""), &service, &name, &why), REFUSE_METHOD);
-	netrpc_no_service(TEXT("Nope.Stats"), &why);
-	assert_string_equal(why.text, "rpc: can't find service Nope.Stats");
-	netrpc_no_method(TEXT("Agent.Nope"), &why);
-	assert_string_equal(why.text, "rpc: can't find method Agent.Nope");
-	netrpc_no_service(TEXT("No\0pe.St\0"), &why);
-	assert_string_equal(why.text, "rpc: can't find service No\xef\xbf\xbdpe.St\xef\xbf\xbd");
-	netrpc_no_method(TEXT("\0.x"), &why);
-	assert_string_equal(why.text, "rpc: can't find method \xef\xbf\xbd.x");
+	assert_int_equal(netrpc_split(TEXT("Chat"), &service, &name, &error), REFUSE_METHOD);
+	assert_string_equal(error.text, "rpc: service/method request ill-formed: Chat");
+	assert_int_equal(netrpc_split(TEXT(""), &service, &name, &error), REFUSE_METHOD);
+	netrpc_no_service(TEXT("Nope.Stats"), &error);
+	assert_string_equal(error.text, "rpc: can't find service Nope.Stats");
+	netrpc_no_method(TEXT("Agent.Nope"), &error);
+	assert_string_equal(error.text, "rpc: can't find method Agent.Nope");
+	netrpc_no_service(TEXT("No\0pe.St\0"), &error);
+	assert_string_equal(error.text, "rpc: can't find service No\xef\xbf\xbdpe.St\xef\xbf\xbd");
+	netrpc_no_method(TEXT("\0.x"), &error);
+	assert_string_equal(error.text, "rpc: can't find method \xef\xbf\xbd.x");
 }
 
 /* ---- writing ---- */
@@ -309,9 +309,9 @@ static void written_is(const struct buf *out, const char *vector)
 
 static void put(struct gob_encoder *e, const struct gob_shape *shape, const char *json)
 {
-	struct why why;
+	struct error error;
 
-	assert_int_equal(gob_put(e, shape, tree_of(json), &why), 0);
+	assert_int_equal(gob_put(e, shape, tree_of(json), &error), 0);
 }
 
 TEST(answers_are_go_s_own_bytes)

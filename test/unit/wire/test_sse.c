@@ -102,21 +102,21 @@ TEST(the_limit_is_exact)
 
 TEST(a_refused_stream_stays_refused)
 {
-	struct why why = {.code = 0};
+	struct error error = {.code = 0};
 	struct sse s;
 
 	sse_init(&s, 4);
-	assert_int_equal(sse_push(&s, "12345", 5, sse_feed_note, NULL, &why), REFUSE_TOO_LARGE);
-	why.text[0] = '\0';
-	assert_int_equal(sse_push(&s, "\n\n", 2, sse_feed_note, NULL, &why), REFUSE_TOO_LARGE);
-	assert_string_equal(why.text, "a line longer than 4 bytes");
+	assert_int_equal(sse_push(&s, "12345", 5, sse_feed_note, NULL, &error), REFUSE_TOO_LARGE);
+	error.text[0] = '\0';
+	assert_int_equal(sse_push(&s, "\n\n", 2, sse_feed_note, NULL, &error), REFUSE_TOO_LARGE);
+	assert_string_equal(error.text, "a line longer than 4 bytes");
 	sse_done(&s);
 }
 
 TEST(a_line_without_end_is_refused)
 {
 	static char part[65536];
-	struct why why;
+	struct error error;
 	struct sse s;
 	size_t sent = 0;
 	int r = 0;
@@ -124,12 +124,12 @@ TEST(a_line_without_end_is_refused)
 	memset(part, 'x', sizeof(part));
 	sse_init(&s, SSE_MAX);
 	while (r == 0 && sent < 10 << 20) {
-		r = sse_push(&s, part, sizeof(part), sse_feed_note, NULL, &why);
+		r = sse_push(&s, part, sizeof(part), sse_feed_note, NULL, &error);
 		sent += sizeof(part);
 	}
 	assert_int_equal(r, REFUSE_TOO_LARGE);
 	assert_int_equal(sent, SSE_MAX + sizeof(part));
-	assert_string_equal(why.text, "a line longer than 4194304 bytes");
+	assert_string_equal(error.text, "a line longer than 4194304 bytes");
 	assert_null(s.line.data);
 	sse_done(&s);
 }

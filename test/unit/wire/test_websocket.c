@@ -375,9 +375,9 @@ static int accept_with(const char *version, const char *key, const char *key2, c
 		{TEXT("Sec-WebSocket-Key"), text_of(key2)},
 	};
 	const struct http_request r = {.headers = headers, .n_headers = key2 ? 4 : 3};
-	struct why why;
+	struct error error;
 
-	return websocket_accept(&r, ret, &why);
+	return websocket_accept(&r, ret, &error);
 }
 
 TEST(the_key_of_the_rfc_is_accepted_as_there)

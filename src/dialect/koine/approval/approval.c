@@ -42,11 +42,11 @@ static int read_approval(struct call *c, struct approval_new *ret)
 		.from = {.is = true, .peer = c->peer},
 	};
 	(void)approval_kind_parse(in->kind, &ret->kind);
-	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->why);
+	return koine_read_seconds(in->timeout, "timeout", &ret->timeout_ms, &c->error);
 }
 
 /* Somebody else was quicker: the error carries what they decided. */
-static void fail_decided(struct call *c, const struct approval *a, const struct why *why)
+static void fail_decided(struct call *c, const struct approval *a, const struct error *error)
 {
 	struct buf data;
 	struct json j;
@@ -57,22 +57,22 @@ static void fail_decided(struct call *c, const struct approval *a, const struct 
 	json_key(&j, "approval");
 	approval_json_write_end(&j, a);
 	json_end_object(&j);
-	(void)call_fail_with(c, c->dialect->errors[REFUSE_CONFLICT].code, text_of(why->text),
+	(void)call_fail_with(c, c->dialect->errors[REFUSE_CONFLICT].code, text_of(error->text),
 			     (struct text) {.data = data.err ? NULL : data.data,
 					    .len = data.err ? 0 : data.len});
 	buf_done(&data);
 }
 
-static void on_told(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_told(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r == REFUSE_CONFLICT && a) {
-		fail_decided(c, a, why);
+		fail_decided(c, a, error);
 		return;
 	}
 	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+		(void)call_fail_for(c, r, error);
 		return;
 	}
 	approval_json_write_end(call_result(c), a);
@@ -92,12 +92,12 @@ struct wait {
 	struct approval_waiter *waiter;
 };
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct wait *w = arg;
 
 	w->waiter = NULL;
-	on_told(w->call, r, a, why);
+	on_told(w->call, r, a, error);
 }
 
 /* The client cancelled or disconnected, or the daemon is stopping; then the client should ask
@@ -112,10 +112,10 @@ static void on_cancel(struct call *c, void *arg)
 		approval_abandon(w->waiter);
 	w->waiter = NULL;
 	if (c->server->stopping)
-		(void)call_fail(c, refuse(&c->why, REFUSE_STOPPING,
+		(void)call_fail(c, refuse(&c->error, REFUSE_STOPPING,
 					  "koined is stopping: retry with the same id"));
 	else
-		(void)call_fail(c, refuse(&c->why, REFUSE_CANCELLED, "cancelled"));
+		(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct done handle_request(struct call *c)
@@ -131,7 +131,7 @@ static struct done handle_request(struct call *c)
 	new.bond = BOND_PROCESS;
 	new.from = call_asker(c);
 	w->call = c;
-	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter, &c->why);
+	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter, &c->error);
 	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
 }
 
@@ -139,7 +139,7 @@ static struct done handle_create(struct call *c)
 {
 	struct approval_new new;
 	int r = read_approval(c, &new)
-			?: approval_request(call_approvals(c), &new, on_told, c, &c->why);
+			?: approval_request(call_approvals(c), &new, on_told, c, &c->error);
 
 	/* This takes a single commit, so there is nothing to cancel. */
 	return call_await(c, r);
@@ -164,7 +164,7 @@ static int get_work(struct call *c)
 	if (!l->found)
 		return -ENOMEM;
 	return approval_get(call_approvals(c), c->lane, &c->arena, in->id, !in->exact, l->found,
-			    &c->why);
+			    &c->error);
 }
 
 static struct done get_then(struct call *c, int r)
@@ -236,7 +236,7 @@ static struct done handle_list(struct call *c)
 
 /* ---- deciding ---- */
 
-static int read_grant(const struct value *grant, struct approval_decision *d, struct why *why)
+static int read_grant(const struct value *grant, struct approval_decision *d, struct error *error)
 {
 	const struct value *given;
 	double seconds = 0;
@@ -247,28 +247,29 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 		return 0;
 	scope = value_text(value_find(grant, "scope"));
 	if (!text_is(scope, "session") && !text_is(scope, "all"))
-		return refuse_field(why, "grant", "grant.scope must be session or all, not '%.*s'",
+		return refuse_field(error, "grant",
+				    "grant.scope must be session or all, not '%.*s'",
 				    TEXT_ARGS(text_cut(scope, 40)));
 	d->grants = true;
 	d->grant_session = text_is(scope, "session");
 	given = value_find(grant, "uses");
 	if (given && given->kind != VALUE_NULL &&
 	    (!value_int(given, &d->grant_uses) || d->grant_uses < 1))
-		return refuse_field(why, "grant", "grant.uses must be an integer greater than 0");
+		return refuse_field(error, "grant", "grant.uses must be an integer greater than 0");
 	given = value_find(grant, "for");
 	if (!given || given->kind == VALUE_NULL)
 		return 0;
 	if (!value_double(given, &seconds) || !(seconds > 0))
-		return refuse_field(why, "grant",
+		return refuse_field(error, "grant",
 				    "grant.for must be a number of seconds greater than 0");
-	r = koine_read_seconds(seconds, "grant.for", &d->grant_ms, why);
+	r = koine_read_seconds(seconds, "grant.for", &d->grant_ms, error);
 	/* The sentence names the member; the error's data names the parameter. */
 	if (r > 0)
-		why->field[strlen("grant")] = '\0';
+		error->field[strlen("grant")] = '\0';
 	return r;
 }
 
-static int read_decision(const struct one_in *in, struct approval_decision *d, struct why *why)
+static int read_decision(const struct one_in *in, struct approval_decision *d, struct error *error)
 {
 	static const struct {
 		const char *word;
@@ -284,12 +285,12 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 			d->status = words[i].status;
 	}
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
-		return refuse_field(why, "comment",
+		return refuse_field(error, "comment",
 				    "comment is required: it must contain the answer");
 	if (d->status == APPROVAL_RESPONDED && in->grant)
-		return refuse_field(why, "grant", "a question cannot have a grant");
+		return refuse_field(error, "grant", "a question cannot have a grant");
 	d->comment = in->comment;
-	return read_grant(in->grant, d, why);
+	return read_grant(in->grant, d, error);
 }
 
 /* The client may give only the beginning of an id; from here on the whole id is used. */
@@ -302,13 +303,14 @@ static struct done decide_then(struct call *c, int r)
 	l->decision.id = l->found->id;
 	l->decision.from = (struct approval_client) {
 		.is = true, .let_in = c->endpoint->dialect->lets_in, .peer = c->peer};
-	return call_await(c, approval_decide(call_approvals(c), &l->decision, on_told, c, &c->why));
+	return call_await(c,
+			  approval_decide(call_approvals(c), &l->decision, on_told, c, &c->error));
 }
 
 static struct done handle_decide(struct call *c)
 {
 	struct looking *l;
-	int r = begin(c, &l) ?: read_decision(c->in, &l->decision, &c->why);
+	int r = begin(c, &l) ?: read_decision(c->in, &l->decision, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, decide_then);
 }

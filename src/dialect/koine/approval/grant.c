@@ -17,14 +17,14 @@ struct done koine_grant_list(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	j = call_object(c);
-	json_nouns(j, "grants", &grant_portrait, rows, n);
+	json_nouns(j, "grants", &grant_schema, rows, n);
 	return call_reply_object(c);
 }
 
 /* ---- a new one ---- */
 
 static int read_grant(const struct grant_in *in, struct arena *a, struct grant *ret,
-		      struct why *why)
+		      struct error *error)
 {
 	int64_t ms = 0;
 	char *id = arena_alloc(a, UUID_LEN + 1);
@@ -33,8 +33,8 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 	if (r != 0)
 		return r;
 	if (in->tool.len == 0)
-		return refuse_field(why, "tool", "tool must not be empty; use * for any tool");
-	r = koine_read_seconds(in->seconds, "for", &ms, why);
+		return refuse_field(error, "tool", "tool must not be empty; use * for any tool");
+	r = koine_read_seconds(in->seconds, "for", &ms, error);
 	if (r != 0)
 		return r;
 	*ret = (struct grant) {
@@ -52,28 +52,28 @@ static int read_grant(const struct grant_in *in, struct arena *a, struct grant *
 	return 0;
 }
 
-static void on_added(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_added(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r != 0) {
-		(void)call_fail_for(c, r, why);
+		(void)call_fail_for(c, r, error);
 		return;
 	}
-	json_noun(call_result(c), &grant_portrait, (struct selection) {0}, c->state, 0);
+	json_noun(call_result(c), &grant_schema, (struct selection) {0}, c->state, 0);
 	(void)call_reply(c);
 }
 
 struct done koine_grant_add(struct call *c)
 {
 	struct grant *row = arena_zalloc(&c->arena, sizeof(*row));
-	int r = row ? read_grant(c->in, &c->arena, row, &c->why) : -ENOMEM;
+	int r = row ? read_grant(c->in, &c->arena, row, &c->error) : -ENOMEM;
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = row;
 	return call_await(c, grant_add(call_approvals(c), row,
 				       &(struct approval_client) {.is = true, .peer = c->peer},
-				       on_added, c, &c->why));
+				       on_added, c, &c->error));
 }
 
 /* ---- ending one ---- */
@@ -92,23 +92,24 @@ static int find_work(struct call *c)
 		    memcmp(rows[i].id.data, in->id.data, in->id.len) != 0)
 			continue;
 		if (found)
-			return refuse(&c->why, REFUSE_CONFLICT, "ambiguous grant id: %.*s and %.*s",
-				      TEXT_ARGS(found->id), TEXT_ARGS(rows[i].id));
+			return refuse(&c->error, REFUSE_CONFLICT,
+				      "ambiguous grant id: %.*s and %.*s", TEXT_ARGS(found->id),
+				      TEXT_ARGS(rows[i].id));
 		found = &rows[i];
 	}
 	if (r == 0 && !found)
-		return refuse(&c->why, REFUSE_NOT_FOUND, "grant not found: %.*s",
+		return refuse(&c->error, REFUSE_NOT_FOUND, "grant not found: %.*s",
 			      in->id.len < 64 ? (int)in->id.len : 64, in->id.data);
 	c->state = (void *)found;
 	return r;
 }
 
-static void on_removed(void *arg, int r, const struct approval *a, const struct why *why)
+static void on_removed(void *arg, int r, const struct approval *a, const struct error *error)
 {
 	struct call *c = arg;
 	const struct grant *row = c->state;
 
-	(void)call_answer(c, r, why, PAIRS(JSON_TEXT("id", row->id), JSON_BOOL("revoked", true)));
+	(void)call_answer(c, r, error, PAIRS(JSON_TEXT("id", row->id), JSON_BOOL("revoked", true)));
 }
 
 static struct done find_then(struct call *c, int r)
@@ -119,7 +120,7 @@ static struct done find_then(struct call *c, int r)
 		return call_fail(c, r);
 	return call_await(c, grant_remove(call_approvals(c), row->id,
 					  &(struct approval_client) {.is = true, .peer = c->peer},
-					  on_removed, c, &c->why));
+					  on_removed, c, &c->error));
 }
 
 struct done koine_grant_remove(struct call *c)

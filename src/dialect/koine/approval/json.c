@@ -13,7 +13,7 @@ static const struct member decider_members[] = {
 	{"terminal", NULL, MEMBER(TEXT, decider_terminal)},
 };
 
-static const struct portrait decider = PORTRAIT(struct approval, decider_members);
+static const struct schema decider = SCHEMA(struct approval, decider_members);
 
 /* Written only where the decider is known. */
 static void write_decider(struct json *j, const struct approval *a)
@@ -28,7 +28,7 @@ static void write_decider(struct json *j, const struct approval *a)
 void approval_json_write_end(struct json *j, const struct approval *a)
 {
 	json_begin_object(j);
-	json_members(j, &approval_portrait, (struct selection) {.with = APPROVAL_ENDS}, a, 0);
+	json_members(j, &approval_schema, (struct selection) {.with = APPROVAL_ENDS}, a, 0);
 	write_decider(j, a);
 	json_end_object(j);
 }
@@ -95,7 +95,7 @@ static void write_input_within(struct json *j, const struct approval *a, size_t 
 	size_t start = j->out->len;
 	size_t n;
 
-	json_members(j, &approval_portrait, (struct selection) {.with = APPROVAL_INPUT}, a, 0);
+	json_members(j, &approval_schema, (struct selection) {.with = APPROVAL_INPUT}, a, 0);
 	write_input_text(j, a);
 	n = j->out->len - start - strlen(",\"input\":");
 	if (j->out->err != 0)
@@ -118,11 +118,11 @@ void approval_json_write(struct json *j, const struct approval *a, size_t *left)
 
 	json_begin_object(j);
 	if (left) {
-		json_members(j, &approval_portrait, head, a, 0);
+		json_members(j, &approval_schema, head, a, 0);
 		write_input_within(j, a, left);
-		json_members(j, &approval_portrait, rest, a, 0);
+		json_members(j, &approval_schema, rest, a, 0);
 	} else {
-		json_members(j, &approval_portrait, (struct selection) {0}, a, 0);
+		json_members(j, &approval_schema, (struct selection) {0}, a, 0);
 		write_input_text(j, a);
 	}
 	write_decider(j, a);

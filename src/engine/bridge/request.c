@@ -6,14 +6,14 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/why.h"
-#include "engine/mirror/inner.h"
+#include "base/error.h"
+#include "engine/bridge/inner.h"
 
 /* ---- its end ---- */
 
-void mirrored_free(struct mirrored *q)
+void bridged_free(struct bridged *q)
 {
-	struct mirror *m = q->mirror;
+	struct bridge *m = q->bridge;
 
 	list_remove(&q->link);
 	m->n_open--;
@@ -24,31 +24,31 @@ void mirrored_free(struct mirrored *q)
 	free(q);
 }
 
-static void withdraw(struct mirrored_part *p, const char *why)
+static void withdraw(struct bridged_part *p, const char *reason)
 {
-	const struct mirror *m = p->of->mirror;
+	const struct bridge *m = p->of->bridge;
 
-	approval_withdraw(m->all->opts.approvals, text_of(p->id), text_of(m->name), why);
+	approval_withdraw(m->all->opts.approvals, text_of(p->id), text_of(m->name), reason);
 }
 
-void mirrored_withdraw(struct mirrored *q, const char *why)
+void bridged_withdraw(struct bridged *q, const char *reason)
 {
 	for (unsigned i = 0; i < q->n_parts; i++) {
-		struct mirrored_part *p = &q->parts[i];
+		struct bridged_part *p = &q->parts[i];
 
 		if (p->state != PART_WAITS)
 			continue;
 		approval_leave(p->waiter);
 		p->waiter = NULL;
-		withdraw(p, why);
+		withdraw(p, reason);
 	}
-	mirrored_free(q);
+	bridged_free(q);
 }
 
-struct mirrored *mirrored_find(struct mirror *m, struct text id)
+struct bridged *bridged_find(struct bridge *m, struct text id)
 {
 	list_for_each (at, following, &m->open) {
-		struct mirrored *q = list_entry(at, struct mirrored, link);
+		struct bridged *q = list_entry(at, struct bridged, link);
 
 		if (text_equal(q->id, id))
 			return q;
@@ -60,17 +60,17 @@ struct mirrored *mirrored_find(struct mirror *m, struct text id)
 
 static void on_sent(void *arg, int result)
 {
-	struct mirrored *q = arg;
-	struct mirror *m = q->mirror;
+	struct bridged *q = arg;
+	struct bridge *m = q->bridge;
 
 	if (result == REFUSE_PARAMS)
-		log_warn("agent server rejected a reply", "server=%s request=%.*s", q->mirror->name,
+		log_warn("agent server rejected a reply", "server=%s request=%.*s", q->bridge->name,
 			 TEXT_ARGS(q->id));
-	mirrored_free(q);
-	mirror_settle(m);
+	bridged_free(q);
+	bridge_settle(m);
 }
 
-void mirrored_send(struct mirrored *q)
+void bridged_send(struct bridged *q)
 {
 	struct agent_server_reply reply = {
 		.is_question = q->is_question,
@@ -83,7 +83,7 @@ void mirrored_send(struct mirrored *q)
 	int r;
 
 	for (unsigned i = 0; i < q->n_parts; i++) {
-		const struct mirrored_part *p = &q->parts[i];
+		const struct bridged_part *p = &q->parts[i];
 
 		if (p->state != PART_DECIDED)
 			return;
@@ -92,15 +92,15 @@ void mirrored_send(struct mirrored *q)
 	}
 	if (q->sending)
 		return;
-	r = agent_server_send(q->mirror->server, &reply, on_sent, q);
+	r = agent_server_send(q->bridge->server, &reply, on_sent, q);
 	q->sending = r == 0;
 	/* Without a connection it is sent when the next one tells of it. */
 	if (r != 0 && r != -ENOTCONN)
 		log_warn("could not reply to agent server", "server=%s error=\"%s\"",
-			 q->mirror->name, fault_words(r));
+			 q->bridge->name, fault_words(r));
 }
 
-static void take_decision(struct mirrored_part *p, const struct approval *a)
+static void take_decision(struct bridged_part *p, const struct approval *a)
 {
 	bool decided = a->status == APPROVAL_APPROVED || a->status == APPROVAL_DENIED ||
 		       a->status == APPROVAL_RESPONDED;
@@ -118,32 +118,32 @@ static void take_decision(struct mirrored_part *p, const struct approval *a)
 	p->comment_len = a->comment.len;
 }
 
-static void leave_part(struct mirrored_part *p, int result, const struct why *why)
+static void leave_part(struct bridged_part *p, int result, const struct error *error)
 {
-	const struct mirrored *q = p->of;
+	const struct bridged *q = p->of;
 
 	p->state = PART_LEFT;
 	if (result != REFUSE_STOPPING)
 		log_info("request requires a decision in the agent",
-			 "server=%s request=%.*s reason=\"%s\"", q->mirror->name, TEXT_ARGS(q->id),
-			 result > 0 ? why->text : fault_words(result));
+			 "server=%s request=%.*s reason=\"%s\"", q->bridge->name, TEXT_ARGS(q->id),
+			 result > 0 ? error->text : fault_words(result));
 }
 
 /* The waiter is gone already. */
 static void on_decided(void *arg, int result, const struct approval *approval,
-		       const struct why *why)
+		       const struct error *error)
 {
-	struct mirrored_part *p = arg;
+	struct bridged_part *p = arg;
 
 	p->waiter = NULL;
 	if (result == 0)
 		take_decision(p, approval);
 	else
-		leave_part(p, result, why);
+		leave_part(p, result, error);
 	/* Something else is asked under this id now, as after a change of the server's URL. */
 	if (result == REFUSE_CONFLICT)
 		withdraw(p, "the agent server has changed the request");
-	mirrored_send(p->of);
+	bridged_send(p->of);
 }
 
 /* ---- asking ---- */
@@ -158,17 +158,16 @@ static struct text copy_to(char **at, struct text t)
 	return (struct text) {.data = start, .len = t.len};
 }
 
-static struct mirrored *mirrored_new(struct mirror *m, const struct agent_server_ask *ask)
+static struct bridged *bridged_new(struct bridge *m, const struct agent_server_ask *ask)
 {
-	struct text folder = text_cut(ask->folder, MIRROR_FOLDER_MAX);
-	struct mirrored *q =
-		calloc(1, sizeof(*q) + ask->id.len + ask->session.len + folder.len + 1);
+	struct text folder = text_cut(ask->folder, BRIDGE_FOLDER_MAX);
+	struct bridged *q = calloc(1, sizeof(*q) + ask->id.len + ask->session.len + folder.len + 1);
 	char *at;
 
 	if (!q)
 		return NULL;
 	at = q->own;
-	q->mirror = m;
+	q->bridge = m;
 	q->is_question = ask->is_question;
 	q->n_parts = ask->n_parts;
 	q->id = copy_to(&at, ask->id);
@@ -184,62 +183,62 @@ static struct mirrored *mirrored_new(struct mirror *m, const struct agent_server
  * beginning of an id, so that must not be the same for all of a server's; two that begin alike
  * by chance are told apart by more of it.
  */
-static void name_part(struct mirrored *q, unsigned i)
+static void name_part(struct bridged *q, unsigned i)
 {
-	struct mirrored_part *p = &q->parts[i];
+	struct bridged_part *p = &q->parts[i];
 	char part[8] = "";
 	char whole[sizeof(p->id)];
 	uint64_t h;
 
 	if (q->n_parts > 1)
 		snprintf(part, sizeof(part), ".%u", i + 1);
-	snprintf(whole, sizeof(whole), "%s-%.*s%s", q->mirror->name, TEXT_ARGS(q->id), part);
+	snprintf(whole, sizeof(whole), "%s-%.*s%s", q->bridge->name, TEXT_ARGS(q->id), part);
 	h = text_hash(TEXT_HASH, text_of(whole));
 	snprintf(p->id, sizeof(p->id), "%08" PRIx32 "-%.*s", (uint32_t)(h ^ h >> 32),
-		 MIRROR_ID_REST, whole);
+		 BRIDGE_ID_REST, whole);
 }
 
-static int ask_part(struct mirrored *q, const struct agent_server_ask *ask, unsigned i)
+static int ask_part(struct bridged *q, const struct agent_server_ask *ask, unsigned i)
 {
-	const struct peer *peer = agent_server_peer(q->mirror->server);
-	struct mirrored_part *p = &q->parts[i];
+	const struct peer *peer = agent_server_peer(q->bridge->server);
+	struct bridged_part *p = &q->parts[i];
 	const struct approval_new new = {
 		.id = text_of(p->id),
 		.kind = q->is_question ? APPROVAL_CONTACT : APPROVAL_FUNCTION,
 		.session = q->session,
-		.agent = text_of(q->mirror->name),
+		.agent = text_of(q->bridge->name),
 		.origin = q->folder,
 		.tool = ask->tool,
 		.tool_use_id = ask->tool_use_id,
 		.input = ask->parts[i].input,
 		.from = {.is = peer->known, .peer = *peer},
 	};
-	struct why why;
+	struct error error;
 	int r;
 
 	p->several = ask->parts[i].several;
-	mirror_left_take(q->mirror, p->id);
-	r = approval_wait(q->mirror->all->opts.approvals, &new, NULL, on_decided, p, &p->waiter,
-			  &why);
+	bridge_left_take(q->bridge, p->id);
+	r = approval_wait(q->bridge->all->opts.approvals, &new, NULL, on_decided, p, &p->waiter,
+			  &error);
 	if (r <= 0)
 		return r;
-	leave_part(p, r, &why);
+	leave_part(p, r, &error);
 	return 0;
 }
 
-static void ask_new(struct mirror *m, const struct agent_server_ask *ask)
+static void ask_new(struct bridge *m, const struct agent_server_ask *ask)
 {
-	struct mirrored *q;
+	struct bridged *q;
 	int r = 0;
 
-	if (m->n_open == MIRROR_OPEN_MAX) {
+	if (m->n_open == BRIDGE_OPEN_MAX) {
 		if (!m->missed)
 			log_info("agent server has too many open requests", "server=%s max=%d",
-				 m->name, MIRROR_OPEN_MAX);
+				 m->name, BRIDGE_OPEN_MAX);
 		m->missed = true;
 		return;
 	}
-	q = mirrored_new(m, ask);
+	q = bridged_new(m, ask);
 	if (!q)
 		return; /* its own dialog still asks */
 	q->seen = true;
@@ -250,17 +249,17 @@ static void ask_new(struct mirror *m, const struct agent_server_ask *ask)
 	for (unsigned i = 0; r == 0 && i < q->n_parts; i++)
 		r = ask_part(q, ask, i);
 	if (r != 0)
-		mirrored_free(q);
+		bridged_free(q);
 }
 
-void mirrored_ask(struct mirror *m, const struct agent_server_ask *ask)
+void bridged_ask(struct bridge *m, const struct agent_server_ask *ask)
 {
-	struct mirrored *q = mirrored_find(m, ask->id);
+	struct bridged *q = bridged_find(m, ask->id);
 
 	if (!q) {
 		ask_new(m, ask);
 		return;
 	}
 	q->seen = true;
-	mirrored_send(q);
+	bridged_send(q);
 }

@@ -18,28 +18,28 @@
 
 struct approvals;
 struct events;
-struct mirrors;
+struct bridges;
 
 enum {
-	MIRRORS_MAX = 16,
-	MIRROR_OPEN_MAX = 64,  /* requests of one server; more are left to it */
-	MIRROR_NOTES_MAX = 64, /* on their way to the store; more are not logged */
-	MIRROR_NAME_MAX = 36,
+	BRIDGES_MAX = 16,
+	BRIDGE_OPEN_MAX = 64,  /* requests of one server; more are left to it */
+	BRIDGE_NOTES_MAX = 64, /* on their way to the store; more are not logged */
+	BRIDGE_NAME_MAX = 36,
 };
 
-struct mirrors_opts {
+struct bridges_opts {
 	struct approvals *approvals;
 	struct events *events;
 	struct loop *loop;
 	struct workers *workers;
 };
 
-int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors);
+int bridges_new(const struct bridges_opts *opts, struct bridges **ret_bridges);
 /* Leaves everything as it is: the next start goes on with it. Accepts NULL. */
-void mirrors_stop(struct mirrors *m);
-void mirrors_free(struct mirrors *m); /* accepts NULL */
+void bridges_stop(struct bridges *m);
+void bridges_free(struct bridges *m); /* accepts NULL */
 
-struct mirror_opts {
+struct bridge_opts {
 	const struct agent_server_ops *ops;
 	const char *name;
 	const char *url;
@@ -50,15 +50,15 @@ struct mirror_opts {
 	unsigned away_ms; /* how long approvals of a server that is away wait */
 };
 
-int mirror_add(struct mirrors *m, const struct mirror_opts *opts);
+int bridge_add(struct bridges *m, const struct bridge_opts *opts);
 /* Leaves its approvals pending if it is about to be added again, else withdraws them. */
-void mirror_remove(struct mirrors *m, const char *name, bool comes_back);
+void bridge_remove(struct bridges *m, const char *name, bool comes_back);
 
-struct mirror_view {
+struct bridge_view {
 	const char *name;
 	struct agent_server_view server;
 	unsigned open;
 };
 
-unsigned mirrors_count(const struct mirrors *m); /* 0 for NULL */
-void mirrors_look(const struct mirrors *m, unsigned i, struct mirror_view *ret_view);
+unsigned bridges_count(const struct bridges *m); /* 0 for NULL */
+void bridges_look(const struct bridges *m, unsigned i, struct bridge_view *ret_view);

@@ -5,19 +5,19 @@
 
 #include "base/cleanup.h"
 
-static struct hunt *hunt_of(struct list *link)
+static struct reap *reap_of(struct list *link)
 {
-	return list_entry(list_entry(link, struct aside, link), struct hunt, aside);
+	return list_entry(list_entry(link, struct aside, link), struct reap, aside);
 }
 
 /* Where there is no memory for all, one after another. */
-static void search(struct list *hunts, size_t n, int number)
+static void search(struct list *reaps, size_t n, int number)
 {
 	CLEANUP(freep) struct tree_wish *wishes = calloc(n, sizeof(*wishes));
 	size_t i = 0;
 
-	list_for_each (at, following, hunts) {
-		struct hunt *h = hunt_of(at);
+	list_for_each (at, following, reaps) {
+		struct reap *h = reap_of(at);
 		struct tree_wish one = {.mark = h->mark, .told_group = h->told_group};
 
 		if (wishes) {
@@ -31,13 +31,13 @@ static void search(struct list *hunts, size_t n, int number)
 		return;
 	tree_signal_many(wishes, n, number);
 	i = 0;
-	list_for_each (at, following, hunts)
-		hunt_of(at)->n = wishes[i++].n;
+	list_for_each (at, following, reaps)
+		reap_of(at)->n = wishes[i++].n;
 }
 
 /* After the search: whoever has left the group, and is known only by its parent, must have been
  * seen while that lived. */
-static void end_group(struct hunt *h)
+static void end_group(struct reap *h)
 {
 	if (h->signal != SIGKILL || !h->cgroup || !cgroup_is_populated(h->cgroup))
 		return;
@@ -46,16 +46,16 @@ static void end_group(struct hunt *h)
 }
 
 /* All that are for the same signal as the first. */
-static size_t take_alike(struct list *from, struct list *ret_hunts)
+static size_t take_alike(struct list *from, struct list *ret_reaps)
 {
-	int number = hunt_of(list_first(from))->signal;
+	int number = reap_of(list_first(from))->signal;
 	size_t n = 0;
 
 	list_for_each (at, following, from) {
-		if (hunt_of(at)->signal != number)
+		if (reap_of(at)->signal != number)
 			continue;
 		list_remove(at);
-		list_append(ret_hunts, at);
+		list_append(ret_reaps, at);
 		n++;
 	}
 	return n;
@@ -64,7 +64,7 @@ static size_t take_alike(struct list *from, struct list *ret_hunts)
 static void remove_groups(struct list *asides)
 {
 	list_for_each (at, following, asides) {
-		struct hunt *h = hunt_of(at);
+		struct reap *h = reap_of(at);
 
 		if (!h->removes)
 			continue;
@@ -84,13 +84,13 @@ static void run(struct list *asides)
 	while (!list_empty(asides)) {
 		size_t n = take_alike(asides, &alike);
 
-		search(&alike, n, hunt_of(list_first(&alike))->signal);
+		search(&alike, n, reap_of(list_first(&alike))->signal);
 		while ((first = list_first(&alike))) {
 			list_remove(first);
-			end_group(hunt_of(first));
-			aside_end(&hunt_of(first)->aside);
+			end_group(reap_of(first));
+			aside_end(&reap_of(first)->aside);
 		}
 	}
 }
 
-struct helper hunter = HELPER(hunter, run);
+struct helper reaper = HELPER(reaper, run);

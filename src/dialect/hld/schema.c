@@ -123,10 +123,10 @@ static const struct member approval_members[] = {
 };
 /* clang-format on */
 
-const struct portrait hld_session_info = PORTRAIT(struct session, info_members);
-const struct portrait hld_session_state = PORTRAIT(struct session, state_members);
-const struct portrait hld_session_event = PORTRAIT(struct session_event, event_members);
-const struct portrait hld_approval = PORTRAIT(struct approval, approval_members);
+const struct schema hld_session_info = SCHEMA(struct session, info_members);
+const struct schema hld_session_state = SCHEMA(struct session, state_members);
+const struct schema hld_session_event = SCHEMA(struct session_event, event_members);
+const struct schema hld_approval = SCHEMA(struct approval, approval_members);
 
 /* ---- writing ---- */
 
@@ -211,10 +211,11 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 	}
 }
 
-void hld_members(struct json *j, const struct portrait *p, struct selection s, const void *noun,
+void hld_members(struct json *j, const struct schema *p, struct selection s, const void *noun,
 		 const struct hld_fit *fit, bool *ret_cut)
 {
-	portrait_each (m, p) {
+	schema_each(m, p)
+	{
 		bool omitted = m->absent == ABSENT_LEFT_OUT && is_empty(m, member_at(m, noun));
 
 		if (member_is_in(m, s) && !omitted)

@@ -1,4 +1,4 @@
-/* A noun's members, from its portrait: as JSON, packed, moved to an arena. */
+/* A noun's members, from its schema: as JSON, packed, moved to an arena. */
 #include "check.h"
 
 #include "base/cleanup.h"
@@ -44,7 +44,7 @@ static const struct member members[] = {
 	{"mood", "mood", MEMBER(ENUM, mood), MEMBER_NAMES(moods)},
 };
 
-static const struct portrait portrait = PORTRAIT(struct thing, members);
+static const struct schema schema = SCHEMA(struct thing, members);
 
 static const struct thing nothing = {.count = -1, .cost = -0.5};
 
@@ -72,7 +72,7 @@ static void assert_json(const struct thing *thing, struct selection s, size_t cu
 
 	buf_init(&out, 4096);
 	json_begin_object(&j);
-	json_members(&j, &portrait, s, thing, cut);
+	json_members(&j, &schema, s, thing, cut);
 	json_end_object(&j);
 	buf_add(&out, "", 1);
 	assert_int_equal(out.err, 0);
@@ -116,7 +116,7 @@ static void assert_packed(const struct thing *thing, size_t cut, const char *wan
 	buf_init(&packed, 4096);
 	buf_init(&out, 4096);
 	packer_begin(&p, &packed);
-	packer_members(&p, &portrait, (struct selection) {0}, thing, cut);
+	packer_members(&p, &schema, (struct selection) {0}, thing, cut);
 	packer_end(&p);
 	json_packed(&j, (struct text) {packed.data, packed.len});
 	buf_add(&out, "", 1);
@@ -150,10 +150,10 @@ TEST(bytes_move_to_an_arena)
 	struct arena arena;
 
 	arena_init(&arena, 1 << 20);
-	assert_int_equal(portrait_bytes(&portrait, &full), full.name.len + full.bytes.len +
-								   full.lines.len +
-								   full.object.len + full.env.len);
-	assert_int_equal(portrait_copy(&portrait, &arena, &copy), 0);
+	assert_int_equal(schema_bytes(&schema, &full), full.name.len + full.bytes.len +
+							       full.lines.len + full.object.len +
+							       full.env.len);
+	assert_int_equal(schema_copy(&schema, &arena, &copy), 0);
 	assert_ptr_not_equal(copy.name.data, full.name.data);
 	assert_true(text_equal(copy.env, full.env));
 	assert_null(copy.tree.bytes.data);
@@ -163,10 +163,11 @@ TEST(bytes_move_to_an_arena)
 /* What is kept or shown twice under one name would be found only in one place. */
 TEST(names_and_columns_are_unique)
 {
-	portrait_each (a, &task_portrait) {
+	schema_each(a, &task_schema)
+	{
 		assert_true(a->name || a->column);
-		assert_true(a->offset < task_portrait.size);
-		for (const struct member *b = task_portrait.members; b < a; b++) {
+		assert_true(a->offset < task_schema.size);
+		for (const struct member *b = task_schema.members; b < a; b++) {
 			assert_int_not_equal(a->offset, b->offset);
 			assert_true(!a->name || !b->name || strcmp(a->name, b->name) != 0);
 			assert_true(!a->column || !b->column || strcmp(a->column, b->column) != 0);

@@ -26,41 +26,41 @@ enum refusal {
 };
 
 /* Room for a path of PATH_LEN bytes and what is said about it: the end of a path says most. */
-enum { WHY_TEXT_MAX = 640 };
+enum { ERROR_TEXT_MAX = 640 };
 
-struct why {
+struct error {
 	enum refusal code;
-	char text[WHY_TEXT_MAX];
+	char text[ERROR_TEXT_MAX];
 	char field[64]; /* the parameter at fault, or "" */
 };
 
 /* Nothing is refused. On a path that is taken often this is cheaper than = {0}. */
-static inline void why_clear(struct why *why)
+static inline void error_clear(struct error *error)
 {
-	why->code = 0;
-	why->text[0] = '\0';
-	why->field[0] = '\0';
+	error->code = 0;
+	error->text[0] = '\0';
+	error->field[0] = '\0';
 }
 
-/* Fills why (which may be NULL) and returns the code. */
-int refuse(struct why *why, enum refusal code, const char *format, ...)
+/* Fills error (which may be NULL) and returns the code. */
+int refuse(struct error *error, enum refusal code, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* A sentence and a name that somebody sent. NULs in the name are shown as U+FFFD, so that what
  * follows them is not lost. */
-int refuse_name(struct why *why, enum refusal code, const char *words, struct text name);
+int refuse_name(struct error *error, enum refusal code, const char *words, struct text name);
 
-/* A copy on the heap, for an object that lives long and is rarely refused anything: struct why is
- * large. Never NULL: without memory it is a constant that says so. why_free takes both, and NULL. */
-const struct why *why_keep(const struct why *why);
-void why_free(const struct why *why);
+/* A copy on the heap, for an object that lives long and is rarely refused anything: struct error is
+ * large. Never NULL: without memory it is a constant that says so. error_free takes both, and NULL. */
+const struct error *error_keep(const struct error *error);
+void error_free(const struct error *error);
 
 /* The same as refuse, naming the parameter at fault. */
-int refuse_field(struct why *why, const char *field, const char *format, ...)
+int refuse_field(struct error *error, const char *field, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Refuses a text that has a NUL byte, or more than `max` bytes. */
-int text_check(struct text t, const char *field, size_t max, struct why *why);
+int text_check(struct text t, const char *field, size_t max, struct error *error);
 
 struct text_limit {
 	struct text text;
@@ -68,7 +68,7 @@ struct text_limit {
 	size_t max;
 };
 
-int texts_check(const struct text_limit *texts, size_t n, struct why *why);
+int texts_check(const struct text_limit *texts, size_t n, struct error *error);
 
 /* What a fault (-errno) is called where a person reads it: in an answer, a log line, koine status. */
 

@@ -1,42 +1,42 @@
-/* Internal to engine/mirror. */
+/* Internal to engine/bridge. */
 #pragma once
 
 #include "base/list.h"
 #include "engine/approval/approval.h"
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 
 enum {
-	MIRROR_FOLDER_MAX = 4096,
-	MIRROR_ID_START = 9, /* eight digits and a hyphen, before the server's name */
-	MIRROR_ID_REST = APPROVAL_ID_MAX - MIRROR_ID_START,
+	BRIDGE_FOLDER_MAX = 4096,
+	BRIDGE_ID_START = 9, /* eight digits and a hyphen, before the server's name */
+	BRIDGE_ID_REST = APPROVAL_ID_MAX - BRIDGE_ID_START,
 };
 
-_Static_assert(MIRROR_NAME_MAX + 1 + AGENT_SERVER_ID_MAX + 2 <= (int)MIRROR_ID_REST,
+_Static_assert(BRIDGE_NAME_MAX + 1 + AGENT_SERVER_ID_MAX + 2 <= (int)BRIDGE_ID_REST,
 	       "no id is cut");
 
-struct mirrors {
-	struct mirrors_opts opts;
+struct bridges {
+	struct bridges_opts opts;
 	struct list list;
 	unsigned n;
 	unsigned n_notes; /* on their way to the store */
 	bool stopping;
 };
 
-struct mirror {
+struct bridge {
 	struct list link;
-	struct mirrors *all;
+	struct bridges *all;
 	struct agent_server *server;
 	struct list open; /* struct mirrored, oldest first */
-	struct list left; /* struct mirror_left */
+	struct list left; /* struct bridge_left */
 	unsigned n_open;
 	unsigned away_ms;
 	struct timer *away;
-	bool missed; /* more was asked than we mirror */
-	char name[MIRROR_NAME_MAX + 1];
+	bool missed; /* more was asked than we bridge */
+	char name[BRIDGE_NAME_MAX + 1];
 };
 
 /* An approval that a former run has left pending. */
-struct mirror_left {
+struct bridge_left {
 	struct list link;
 	char id[APPROVAL_ID_MAX + 1];
 	size_t folder_len;
@@ -46,8 +46,8 @@ struct mirror_left {
 enum part_state { PART_WAITS, PART_DECIDED, PART_LEFT };
 
 /* One approval. */
-struct mirrored_part {
-	struct mirrored *of;
+struct bridged_part {
+	struct bridged *of;
 	enum part_state state;
 	struct approval_waiter *waiter; /* while it waits */
 	bool several;
@@ -58,14 +58,14 @@ struct mirrored_part {
 };
 
 /* A request of the server. */
-struct mirrored {
+struct bridged {
 	struct list link;
-	struct mirror *mirror;
+	struct bridge *bridge;
 	bool is_question;
 	bool seen;    /* since the lists began */
 	bool sending; /* the reply is on its way */
 	unsigned n_parts;
-	struct mirrored_part parts[AGENT_SERVER_PARTS_MAX];
+	struct bridged_part parts[AGENT_SERVER_PARTS_MAX];
 	struct text id;
 	struct text session;
 	struct text folder;
@@ -74,29 +74,29 @@ struct mirrored {
 
 /* ---- request.c ---- */
 
-struct mirrored *mirrored_find(struct mirror *m, struct text id);
-void mirrored_ask(struct mirror *m, const struct agent_server_ask *ask);
+struct bridged *bridged_find(struct bridge *m, struct text id);
+void bridged_ask(struct bridge *m, const struct agent_server_ask *ask);
 /* Sends what was decided, once all of it is. */
-void mirrored_send(struct mirrored *q);
+void bridged_send(struct bridged *q);
 /* Nobody waits for it there any more: withdraws what is pending, and frees it. */
-void mirrored_withdraw(struct mirrored *q, const char *why);
+void bridged_withdraw(struct bridged *q, const char *reason);
 /* Leaves the approvals as they are. */
-void mirrored_free(struct mirrored *q);
+void bridged_free(struct bridged *q);
 
 /* ---- left.c ---- */
 
 /* Notes what is pending of this server. */
-void mirror_load(struct mirror *m);
+void bridge_load(struct bridge *m);
 /* It is asked again: not left any more. */
-void mirror_left_take(struct mirror *m, const char *id);
-void mirror_left_withdraw(struct mirror *m, const char *why);
-void mirror_left_free(struct mirror *m);
+void bridge_left_take(struct bridge *m, const char *id);
+void bridge_left_withdraw(struct bridge *m, const char *reason);
+void bridge_left_free(struct bridge *m);
 
-/* ---- mirror.c ---- */
+/* ---- bridge.c ---- */
 
 /* Call it when requests have gone, after all else. */
-void mirror_settle(struct mirror *m);
+void bridge_settle(struct bridge *m);
 
 /* ---- note.c ---- */
 
-void mirror_note(struct mirror *m, const struct agent_server_note *note);
+void bridge_note(struct bridge *m, const struct agent_server_note *note);

@@ -1,5 +1,5 @@
 /*
- * A noun's portrait: one const table of its members. The store's columns, koine's own JSON,
+ * A noun's schema: one const table of its members. The store's columns, koine's own JSON,
  * events and the command line's tables are made from it, so that a member is spelled only once.
  *
  *	struct task { int64_t seq; struct text id; enum task_state state; ... };
@@ -12,9 +12,9 @@
  *		{"pid", "pid", MEMBER(INT, pid), MEMBER_CHANGES, NONE_IS_ZERO},
  *		{"state", "state", MEMBER(ENUM, state), MEMBER_LISTED, MEMBER_NAMES(states)},
  *	};
- *	const struct portrait task_portrait = PORTRAIT(struct task, members);
+ *	const struct schema task_schema = SCHEMA(struct task, members);
  *
- * Each noun is a plain struct, with its portrait, in model/. A dialect that spells members
+ * Each noun is a plain struct, with its schema, in model/. A dialect that spells members
  * differently has its own table over the same struct, without columns.
  */
 #pragma once
@@ -84,20 +84,19 @@ struct member {
 
 #define MEMBER_NAMES(table) .names = (table), .n_names = sizeof(table) / sizeof((table)[0])
 
-struct portrait {
+struct schema {
 	size_t size;
 	const struct member *members; /* in the order in which they are shown */
 	unsigned n;
 };
 
-#define PORTRAIT(type, table)                                                                      \
+#define SCHEMA(type, table)                                                                        \
 	{                                                                                          \
 		.size = sizeof(type), .members = (table), .n = sizeof(table) / sizeof((table)[0])  \
 	}
 
-#define portrait_each(m, portrait)                                                                 \
-	for (const struct member *m = (portrait)->members;                                         \
-	     m < (portrait)->members + (portrait)->n; m++)
+#define schema_each(m, schema)                                                                     \
+	for (const struct member *m = (schema)->members; m < (schema)->members + (schema)->n; m++)
 
 /* A selection of members: those that have all flags of `with` and none of `without`. */
 struct selection {
@@ -162,10 +161,10 @@ bool member_find_word(const char *const *names, unsigned n, struct text word, un
 struct text member_shown(const struct member *m, struct text t, size_t cut);
 
 /* How many bytes a noun has beside its struct. Those of TEXTS are not counted. */
-size_t portrait_bytes(const struct portrait *p, const void *noun);
+size_t schema_bytes(const struct schema *p, const void *noun);
 
 /* Copies them into the arena. */
-int portrait_copy(const struct portrait *p, struct arena *a, void *noun);
+int schema_copy(const struct schema *p, struct arena *a, void *noun);
 
 /* The next entry of an ENV; false: there is none. In a store that others wrote, the last NUL may
  * be missing. */
@@ -178,5 +177,5 @@ struct text member_variable_name(struct text variable);
 bool member_next_line(struct text *lines, struct text *ret_line);
 
 /* Packs the selected members, as members of the object that is begun; `cut` as in member_shown. */
-void packer_members(struct packer *p, const struct portrait *portrait, struct selection s,
+void packer_members(struct packer *p, const struct schema *schema, struct selection s,
 		    const void *noun, size_t cut);

@@ -2,12 +2,12 @@
 #include <stdlib.h>
 
 #include "base/arena.h"
-#include "engine/mirror/inner.h"
+#include "engine/bridge/inner.h"
 #include "engine/session/note.h"
 
 struct note {
 	struct work work;
-	struct mirrors *all;
+	struct bridges *all;
 	struct arena arena;
 	struct hook_note in;
 };
@@ -15,10 +15,10 @@ struct note {
 static int note_run(struct work *w, int lane)
 {
 	struct note *n = list_entry(w, struct note, work);
-	struct why why;
+	struct error error;
 
 	(void)lane;
-	return agent_note_add(n->all->opts.events, &n->in, &why);
+	return agent_note_add(n->all->opts.events, &n->in, &error);
 }
 
 /* It is only a line in the log of events: what cannot be stored is not tried again. */
@@ -54,12 +54,12 @@ static int copy(struct note *n, struct text agent, const struct agent_server_not
 	return r;
 }
 
-void mirror_note(struct mirror *m, const struct agent_server_note *note)
+void bridge_note(struct bridge *m, const struct agent_server_note *note)
 {
-	struct mirrors *all = m->all;
+	struct bridges *all = m->all;
 	struct note *n;
 
-	if (all->n_notes == MIRROR_NOTES_MAX || all->stopping)
+	if (all->n_notes == BRIDGE_NOTES_MAX || all->stopping)
 		return;
 	n = calloc(1, sizeof(*n));
 	if (!n)

@@ -1,4 +1,4 @@
-#include "base/portrait.h"
+#include "base/schema.h"
 
 #include <errno.h>
 
@@ -45,11 +45,12 @@ struct text member_shown(const struct member *m, struct text t, size_t cut)
 	return t;
 }
 
-size_t portrait_bytes(const struct portrait *p, const void *noun)
+size_t schema_bytes(const struct schema *p, const void *noun)
 {
 	size_t n = 0;
 
-	portrait_each (m, p) {
+	schema_each(m, p)
+	{
 		const struct text *t = member_bytes(m, (void *)noun);
 
 		n += t ? t->len : 0;
@@ -57,9 +58,10 @@ size_t portrait_bytes(const struct portrait *p, const void *noun)
 	return n;
 }
 
-int portrait_copy(const struct portrait *p, struct arena *a, void *noun)
+int schema_copy(const struct schema *p, struct arena *a, void *noun)
 {
-	portrait_each (m, p) {
+	schema_each(m, p)
+	{
 		struct text *t = member_bytes(m, noun);
 
 		if (t && t->data && arena_copy_text(a, *t, t) != 0)
@@ -193,10 +195,11 @@ static void pack_member(struct packer *p, const struct member *m, const void *no
 	}
 }
 
-void packer_members(struct packer *p, const struct portrait *portrait, struct selection s,
+void packer_members(struct packer *p, const struct schema *schema, struct selection s,
 		    const void *noun, size_t cut)
 {
-	portrait_each (m, portrait) {
+	schema_each(m, schema)
+	{
 		if (m->name && member_is_in(m, s))
 			pack_member(p, m, noun, cut);
 	}

@@ -1,9 +1,9 @@
-/* Made by cli/kit/width_table.py unseen from Unicode 14.0.0. */
+/* Made by cli/kit/width_table.py invisible from Unicode 14.0.0. */
 #pragma once
 
 #include "base/utf8.h"
 
-static const struct range not_seen[] = {
+static const struct range invisible[] = {
 	{0x00a0, 0x00a0},    {0x00ad, 0x00ad},   {0x034f, 0x034f},   {0x0378, 0x0379},
 	{0x0380, 0x0383},    {0x038b, 0x038b},   {0x038d, 0x038d},   {0x03a2, 0x03a2},
 	{0x0530, 0x0530},    {0x0557, 0x0558},   {0x058b, 0x058c},   {0x0590, 0x0590},

@@ -1,17 +1,17 @@
-#include "engine/mirror/mirror.h"
+#include "engine/bridge/bridge.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/mirror/inner.h"
+#include "engine/bridge/inner.h"
 
 /* ---- what the server tells ---- */
 
 /* There is room again for what was left out. */
-void mirror_settle(struct mirror *m)
+void bridge_settle(struct bridge *m)
 {
-	if (!m->missed || m->n_open == MIRROR_OPEN_MAX)
+	if (!m->missed || m->n_open == BRIDGE_OPEN_MAX)
 		return;
 	m->missed = false;
 	agent_server_list_again(m->server);
@@ -19,50 +19,50 @@ void mirror_settle(struct mirror *m)
 
 static void on_asked(void *arg, const struct agent_server_ask *ask)
 {
-	mirrored_ask(arg, ask);
+	bridged_ask(arg, ask);
 }
 
 /* If our own reply is on its way, its answer follows. */
 static void on_answered(void *arg, struct text id)
 {
-	struct mirror *m = arg;
-	struct mirrored *q = mirrored_find(m, id);
+	struct bridge *m = arg;
+	struct bridged *q = bridged_find(m, id);
 
 	if (q && !q->sending)
-		mirrored_withdraw(q, "decided in the agent's own dialog");
-	mirror_settle(m);
+		bridged_withdraw(q, "decided in the agent's own dialog");
+	bridge_settle(m);
 }
 
 static void on_idle(void *arg, struct text session)
 {
-	struct mirror *m = arg;
+	struct bridge *m = arg;
 
 	list_for_each (at, following, &m->open) {
-		struct mirrored *q = list_entry(at, struct mirrored, link);
+		struct bridged *q = list_entry(at, struct bridged, link);
 
 		if (!q->sending && text_equal(q->session, session))
-			mirrored_withdraw(q, "the agent no longer waits for this approval");
+			bridged_withdraw(q, "the agent no longer waits for this approval");
 	}
-	mirror_settle(m);
+	bridge_settle(m);
 }
 
 static void on_noted(void *arg, const struct agent_server_note *note)
 {
-	mirror_note(arg, note);
+	bridge_note(arg, note);
 }
 
 static void on_listing(void *arg)
 {
-	struct mirror *m = arg;
+	struct bridge *m = arg;
 
 	list_for_each (at, following, &m->left) {
-		const struct mirror_left *left = list_entry(at, struct mirror_left, link);
+		const struct bridge_left *left = list_entry(at, struct bridge_left, link);
 
 		agent_server_know_folder(
 			m->server, (struct text) {.data = left->folder, .len = left->folder_len});
 	}
 	list_for_each (at, following, &m->open) {
-		struct mirrored *q = list_entry(at, struct mirrored, link);
+		struct bridged *q = list_entry(at, struct bridged, link);
 
 		q->seen = false;
 		agent_server_know_folder(m->server, q->folder);
@@ -71,30 +71,30 @@ static void on_listing(void *arg)
 
 static void on_listed(void *arg)
 {
-	struct mirror *m = arg;
+	struct bridge *m = arg;
 
 	list_for_each (at, following, &m->open) {
-		struct mirrored *q = list_entry(at, struct mirrored, link);
+		struct bridged *q = list_entry(at, struct bridged, link);
 
 		if (!q->seen && !q->sending)
-			mirrored_withdraw(q, "the agent server no longer lists this request");
+			bridged_withdraw(q, "the agent server no longer lists this request");
 		else
-			mirrored_send(q); /* decided before it could be sent */
+			bridged_send(q); /* decided before it could be sent */
 	}
-	mirror_left_withdraw(m, "the agent server no longer lists this request");
-	mirror_settle(m);
+	bridge_left_withdraw(m, "the agent server no longer lists this request");
+	bridge_settle(m);
 }
 
 static void on_changed(void *arg, enum agent_server_state state)
 {
-	struct mirror *m = arg;
+	struct bridge *m = arg;
 
 	timer_stop(m->away);
 	if (state != AGENT_SERVER_AWAY)
 		return;
 	timer_start(m->away, m->away_ms);
 	list_for_each (at, following, &m->open)
-		list_entry(at, struct mirrored, link)->sending = false;
+		list_entry(at, struct bridged, link)->sending = false;
 }
 
 static const struct agent_server_fns fns = {
@@ -107,13 +107,13 @@ static const struct agent_server_fns fns = {
 	.changed = on_changed,
 };
 
-static void withdraw_all(struct mirror *m, const char *why)
+static void withdraw_all(struct bridge *m, const char *reason)
 {
 	struct list *first;
 
 	while ((first = list_first(&m->open)))
-		mirrored_withdraw(list_entry(first, struct mirrored, link), why);
-	mirror_left_withdraw(m, why);
+		bridged_withdraw(list_entry(first, struct bridged, link), reason);
+	bridge_left_withdraw(m, reason);
 }
 
 static void on_away_for_long(void *arg)
@@ -123,7 +123,7 @@ static void on_away_for_long(void *arg)
 
 /* ---- one ---- */
 
-static void mirror_free(struct mirror *m)
+static void bridge_free(struct bridge *m)
 {
 	struct list *first;
 
@@ -131,13 +131,13 @@ static void mirror_free(struct mirror *m)
 	m->all->n--;
 	agent_server_free(m->server);
 	while ((first = list_first(&m->open)))
-		mirrored_free(list_entry(first, struct mirrored, link));
-	mirror_left_free(m);
+		bridged_free(list_entry(first, struct bridged, link));
+	bridge_left_free(m);
 	timer_free(m->away);
 	free(m);
 }
 
-static int make_server(struct mirror *m, const struct mirror_opts *opts)
+static int make_server(struct bridge *m, const struct bridge_opts *opts)
 {
 	const struct agent_server_opts server = {
 		.ops = opts->ops,
@@ -154,9 +154,9 @@ static int make_server(struct mirror *m, const struct mirror_opts *opts)
 	return agent_server_new(m->all->opts.loop, &server, &m->server);
 }
 
-int mirror_add(struct mirrors *all, const struct mirror_opts *opts)
+int bridge_add(struct bridges *all, const struct bridge_opts *opts)
 {
-	struct mirror *m = calloc(1, sizeof(*m));
+	struct bridge *m = calloc(1, sizeof(*m));
 	int r;
 
 	if (!m)
@@ -167,45 +167,45 @@ int mirror_add(struct mirrors *all, const struct mirror_opts *opts)
 	m->away_ms = opts->away_ms;
 	list_init(&m->open);
 	list_init(&m->left);
-	memcpy(m->name, opts->name, strnlen(opts->name, MIRROR_NAME_MAX));
+	memcpy(m->name, opts->name, strnlen(opts->name, BRIDGE_NAME_MAX));
 	r = timer_new(all->opts.loop, on_away_for_long, m, &m->away) ?: make_server(m, opts);
 	if (r != 0) {
-		mirror_free(m);
+		bridge_free(m);
 		return r;
 	}
-	mirror_load(m);
+	bridge_load(m);
 	agent_server_start(m->server);
 	return 0;
 }
 
-void mirror_remove(struct mirrors *all, const char *name, bool comes_back)
+void bridge_remove(struct bridges *all, const char *name, bool comes_back)
 {
 	list_for_each (at, following, &all->list) {
-		struct mirror *m = list_entry(at, struct mirror, link);
+		struct bridge *m = list_entry(at, struct bridge, link);
 
 		if (strcmp(m->name, name) != 0)
 			continue;
 		if (!comes_back)
 			withdraw_all(m, "the agent server was removed from the settings");
-		mirror_free(m);
+		bridge_free(m);
 	}
 }
 
 /* ---- all of them ---- */
 
-int mirrors_new(const struct mirrors_opts *opts, struct mirrors **ret_mirrors)
+int bridges_new(const struct bridges_opts *opts, struct bridges **ret_bridges)
 {
-	struct mirrors *m = calloc(1, sizeof(*m));
+	struct bridges *m = calloc(1, sizeof(*m));
 
 	if (!m)
 		return -ENOMEM;
 	list_init(&m->list);
 	m->opts = *opts;
-	*ret_mirrors = m;
+	*ret_bridges = m;
 	return 0;
 }
 
-void mirrors_stop(struct mirrors *m)
+void bridges_stop(struct bridges *m)
 {
 	struct list *first;
 
@@ -213,28 +213,28 @@ void mirrors_stop(struct mirrors *m)
 		return;
 	m->stopping = true;
 	while ((first = list_first(&m->list)))
-		mirror_free(list_entry(first, struct mirror, link));
+		bridge_free(list_entry(first, struct bridge, link));
 }
 
-void mirrors_free(struct mirrors *m)
+void bridges_free(struct bridges *m)
 {
-	mirrors_stop(m);
+	bridges_stop(m);
 	free(m);
 }
 
-unsigned mirrors_count(const struct mirrors *m)
+unsigned bridges_count(const struct bridges *m)
 {
 	return m ? m->n : 0;
 }
 
-void mirrors_look(const struct mirrors *m, unsigned i, struct mirror_view *ret_view)
+void bridges_look(const struct bridges *m, unsigned i, struct bridge_view *ret_view)
 {
 	const struct list *at = m->list.next;
-	const struct mirror *found;
+	const struct bridge *found;
 
 	while (i-- > 0)
 		at = at->next;
-	found = list_entry(at, struct mirror, link);
-	*ret_view = (struct mirror_view) {.name = found->name, .open = found->n_open};
+	found = list_entry(at, struct bridge, link);
+	*ret_view = (struct bridge_view) {.name = found->name, .open = found->n_open};
 	agent_server_look(found->server, &ret_view->server);
 }

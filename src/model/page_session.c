@@ -1,6 +1,6 @@
-#include "model/visitor.h"
+#include "model/page_session.h"
 
-#define MEMBER(kind, field) MEMBER_OF(struct visitor, kind, field)
+#define MEMBER(kind, field) MEMBER_OF(struct page_session, kind, field)
 
 static const struct member members[] = {
 	{"id", NULL, MEMBER(TEXT, id)},
@@ -11,4 +11,4 @@ static const struct member members[] = {
 	{"seen_at", NULL, MEMBER(TIME, seen_ms), .none = NONE_IS_ZERO},
 };
 
-const struct portrait visitor_portrait = PORTRAIT(struct visitor, members);
+const struct schema page_session_schema = SCHEMA(struct page_session, members);

@@ -1,9 +1,9 @@
 /* A browser that was let in to the page. */
 #pragma once
 
-#include "base/portrait.h"
+#include "base/schema.h"
 
-struct visitor {
+struct page_session {
 	struct text id;     /* for people */
 	struct text digest; /* of the secret that it shows to be known again */
 	int64_t uid;        /* whose it is; from nobody else's the secret counts */
@@ -13,4 +13,4 @@ struct visitor {
 	int64_t seen_ms; /* 0: not since the daemon's start */
 };
 
-extern const struct portrait visitor_portrait;
+extern const struct schema page_session_schema;
