@@ -57,6 +57,7 @@ struct work {
 	/* the workers' */
 	struct arena_mark mark; /* where run begins in the arena */
 	unsigned char n_undone;
+	unsigned char n_cancels;
 	bool trails; /* nobody submitted it */
 	int result;  /* between run and finished */
 };
@@ -92,5 +93,6 @@ struct workers;
 int workers_submit(struct workers *w, struct work *work, bool writes);
 
 /* The same, but after workers_close `finished` comes with -ECANCELED: on the loop's next pass or, after
- * workers_stop, at once. */
+ * workers_stop, at once. A `finished` that answers -ECANCELED by starting work, and that work's `finished` in turn,
+ * would never let workers_stop return: after eight in a row, the next is dropped, and its `finished` does not come. */
 void workers_start(struct workers *w, struct work *work, bool writes);

@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { READERS_DEFAULT = 4, READERS_MAX = 64, UNDONE_MAX = 8 };
+#include "base/log.h"
+
+enum { READERS_DEFAULT = 4, READERS_MAX = 64, UNDONE_MAX = 8, CANCELS_MAX = 8 };
 
 /*
  * Work that waits for one kind of thread.
@@ -56,6 +58,8 @@ struct workers {
 	unsigned n_lanes; /* threads that were started */
 	bool closed;
 	bool stopped; /* the threads have ended, and all that they did was reported */
+	/* While cancelled work is reported: each of so many was started by the one before it. */
+	unsigned char n_cancels;
 	struct lane lanes[];
 };
 
@@ -73,6 +77,15 @@ static void closed(struct workers *w)
 		wake_hold(w->wake, false);
 }
 
+static void tell_one(struct workers *w, struct work *work, int result)
+{
+	unsigned char before = w->n_cancels;
+
+	w->n_cancels = work->n_cancels;
+	work_back(work, result);
+	w->n_cancels = before;
+}
+
 static void tell(struct workers *w, struct list *works)
 {
 	list_for_each (at, following, works) {
@@ -81,7 +94,7 @@ static void tell(struct workers *w, struct list *works)
 		list_remove(at);
 		if (!work->trails)
 			closed(w);
-		work_back(work, work->result);
+		tell_one(w, work, work->result);
 	}
 }
 
@@ -463,7 +476,7 @@ static void submit(struct workers *w, struct queue *q, struct work *work)
 	bool wake;
 
 	opened(w);
-	work->n_undone = 0;
+	work->n_undone = work->n_cancels = 0;
 	if (work->arena)
 		work->mark = arena_mark(work->arena);
 	pthread_mutex_lock(&w->lock);
@@ -511,8 +524,13 @@ void workers_start(struct workers *w, struct work *work, bool writes)
 {
 	if (workers_submit(w, work, writes) == 0)
 		return;
+	if (w->n_cancels == CANCELS_MAX) {
+		log_err("cancelled work starts itself again, dropping it", "n=%d", CANCELS_MAX);
+		return;
+	}
+	work->n_cancels = (unsigned char)(w->n_cancels + 1);
 	if (w->stopped) {
-		work_back(work, -ECANCELED);
+		tell_one(w, work, -ECANCELED);
 		return;
 	}
 	opened(w);

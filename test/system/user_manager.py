@@ -56,6 +56,13 @@ def unit_within(kind, name, **replaced):
     return unit(kind, name, "/srv/bin", "/srv/units", **replaced)
 
 
+def proc_text(pid, name):
+    """What a process that should be gone is, and what it waits for."""
+    with contextlib.suppress(OSError), open("/proc/%d/%s" % (pid, name), "rb") as f:
+        return f.read(2000)
+    return None
+
+
 class UserManager:
     """units: file name to text, in the folder where a user's units are."""
 
@@ -163,7 +170,7 @@ class UserManager:
         found = []
         with contextlib.suppress(OSError), open(os.path.join(group, "cgroup.procs")) as f:
             for pid in map(int, f.read().split()):
-                found.append(pid)
+                found.append((pid, *(proc_text(pid, name) for name in ("cmdline", "wchan", "syscall", "status"))))
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         return found

@@ -225,6 +225,9 @@ static void slice_finished(struct work *work, int result)
 	struct memory_builder *b = list_entry(work, struct memory_builder, slice);
 
 	slice_over(b, result);
+	/* The threads have stopped: the others cannot be built, either. */
+	while (result == -ECANCELED && (b->current = next_build(b)))
+		slice_over(b, result);
 	next_slice(b);
 }
 

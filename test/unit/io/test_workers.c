@@ -442,6 +442,49 @@ TEST(closed_workers_refuse_work_and_finish_what_they_have)
 	unmake(&c);
 }
 
+struct restarting {
+	struct work work;
+	struct workers *workers;
+	struct restarting *next;
+	unsigned n;
+};
+
+static int restart_run(struct work *w, int lane)
+{
+	(void)w;
+	(void)lane;
+	return 0;
+}
+
+static void restart_finished(struct work *w, int result)
+{
+	struct restarting *r = list_entry(w, struct restarting, work);
+
+	assert_int_equal(result, -ECANCELED);
+	r->n++;
+	workers_start(r->workers, &r->next->work, true);
+}
+
+TEST(cancelled_work_that_starts_itself_again_does_not_hold_the_stop)
+{
+	struct restarting one, other, after;
+	struct context c;
+
+	make(&c, 1);
+	one = other = after = (struct restarting) {
+		.work = {.run = restart_run, .finished = restart_finished}, .workers = c.workers};
+	one.next = &other;
+	other.next = &one;
+	after.next = &after;
+	workers_close(c.workers);
+	workers_start(c.workers, &one.work, true);
+	workers_stop(c.workers);
+	assert_int_equal(one.n + other.n, 8);
+	workers_start(c.workers, &after.work, false);
+	assert_int_equal(after.n, 8);
+	unmake(&c);
+}
+
 TEST(idle_workers_do_not_hold_the_loop)
 {
 	struct context c;
