@@ -1,3 +1,7 @@
+/*
+ * The environment of the programs that koined starts. It never contains secrets from the settings; programs of clients
+ * and models get only a short list of variables.
+ */
 #include "daemon/life.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * The plan of all listeners, made before the first one is opened, so that an invalid address stops koined before it has
+ * any client. In a terminal, koined uses the standard addresses of the dialects. As a service (--service), it uses
+ * addresses of its own, because a package must not take another program's port or socket; the standard address is then
+ * a second, optional row, which is skipped if another program uses it.
+ */
 #include "daemon/daemon.h"
 
 #include <stdlib.h>

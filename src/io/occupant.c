@@ -1,3 +1,4 @@
+/* Finds the program that uses an address, so that the log can name it. */
 #include "io/listener.h"
 
 #include <errno.h>

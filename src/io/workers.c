@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 
+/* Work that the database has undone UNDONE_MAX times in a row fails: "the store is busy". Where four hosts constantly
+ * change the same few rows, it undoes the same work at most twice. */
 enum { READERS_DEFAULT = 4, READERS_MAX = 64, UNDONE_MAX = 8, CANCELS_MAX = 8 };
 
 /*

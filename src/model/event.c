@@ -21,6 +21,12 @@ const struct schema event_schema = SCHEMA(struct event, members);
 
 /* ---- names that are shown ---- */
 
+/*
+ * The store has the members of an event under neutral names. Clients and rules know some of them by other names, which
+ * are put in when the JSON is written, once for all subscribers. Events of older versions were stored under the names
+ * that clients see, and are sent unchanged.
+ */
+
 /* clang-format off */
 #define LITERAL(text)            {.data = (text), .len = sizeof(text) - 1}
 #define NAME(stored, shown, ...) {LITERAL(stored), LITERAL(shown), __VA_ARGS__}

@@ -4,6 +4,9 @@
  * dropped when room is needed and it is the least recently used. If there is a model, a scope's
  * vectors are stored beside its index, and count towards its size.
  *
+ * A single index for all users would rank wrongly: a name that is frequent in the memories of one user would count as a
+ * rare word, because nobody else uses it.
+ *
  * Any thread may call these functions. None of them waits for a build or walks all indexes.
  */
 #pragma once

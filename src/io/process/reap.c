@@ -1,3 +1,4 @@
+/* Searches for the processes of all programs that are being ended, in one pass over /proc for all of them. */
 #include "io/process/inner.h"
 
 #include <signal.h>

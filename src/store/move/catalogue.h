@@ -1,4 +1,4 @@
-/* The tables of a store and their columns, as its database names them. */
+/* The tables of a store and their columns, as its database names them: a new table needs no code for moves. */
 #pragma once
 
 #include <stdbool.h>
