@@ -3,7 +3,7 @@
 from chat import RELAYS, STREAMS, TURN_SHAPES
 from part_report import format_time, verdict
 
-NAMES = {"straight": "clients of the provider, without a relay", "floor": "minimal relay", "koined": "koined",
+NAMES = {"straight": "direct connection to the provider, without a relay", "floor": "minimal relay", "koined": "koined",
          "asyncio": "asyncio relay"}
 TITLE = "Conversations"
 INTRO = ["All cores are available, and koined's store is on a real disk. koined stores every turn; the other relays store nothing. Each",
@@ -44,11 +44,11 @@ def paced_table(found):
 
 
 def cancel_table(found):
-    rows = [["operation while a turn runs", "p50", "p99"]]
+    rows = [["operation during a turn", "p50", "p99"]]
     for title, column, measures in (
             ("ping", "koined", ("ping_p50_ns", "ping_p99_ns")),
             ("one fdatasync", "disk", ("p50_ns", "p99_ns")),
-            ("time from `cancel` until the end of the cancelled turn is on disk", "koined", ("p50_ns", "p99_ns"))):
+            ("`cancel`, until the end of the turn is on disk", "koined", ("p50_ns", "p99_ns"))):
         values = [found.median("cancel", column, m) for m in measures]
         if None not in values:
             rows.append([title, *map(format_time, values)])

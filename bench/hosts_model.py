@@ -190,8 +190,8 @@ LIFTS = {"writer": "add hosts",
 
 
 def table(costs):
-    rows = [["hosts", "connections", "rate of tasks that take 1 second, with 16 slots per host", "slots used", "wait for the lock per batch",
-             "maximum tasks/s", "first limit", "remedy"]]
+    rows = [["hosts", "connections", "rate of tasks of 1 second, with 16 slots per host", "slots used", "wait for the event counter's lock per batch",
+             "maximum tasks/s", "first bottleneck", "remedy"]]
     for n in SIZES:
         found = rate(costs, n, 1.0)
         most, limit, fixed = first_limit(costs, n)

@@ -37,7 +37,7 @@ def adds_table(found):
 
 def tasks_table(found):
     costs = hosts_model.Costs(found["costs"]) if "costs" in found else None
-    rows = [["hosts", "rate of tasks that run `sleep 0.1`, with 4 slots per host", "ratio", "simulation", "rate of tasks that run `true`, with 16 slots per host", "ratio",
+    rows = [["hosts", "rate of tasks with `sleep 0.1` and 4 slots per host", "ratio", "simulation", "rate of tasks with `true` and 16 slots per host", "ratio",
              "CPU time per task"]]
     for n in (1, 2, 3):
         sleep, true = task_rates(found, "sleep", n), task_rates(found, "true", n)
@@ -114,8 +114,8 @@ def bench_section(found):
     m = report.machine()
     parts = "\n\n".join(as_markdown(rows) for rows in tables(found))
     return f"""The benchmark ran on {m["date"]} on this machine: {m["cpu"]}, {m["cores"]} cores. The PostgreSQL server, all hosts, their programs and the clients
-share the cores. The benchmark runs one round of every variant, and then the next round of every variant. The tables show
-medians, except the table of single operations, which shows the best round. Other work on the machine affects all values: compare
+share the cores. The rounds of all variants are interleaved. The tables show medians, except the table of single operations,
+which shows the best round. Other work on the machine affects all values: compare
 ratios, not absolute values. The tested version of pg-boss is 12.35.0, on Node.js 22. `./dev bench --hosts` runs the benchmark;
 [bench/README.md](../bench/README.md#several-hosts) describes each row.
 
@@ -138,14 +138,14 @@ def scaling(found):
     return f"""- **PostgreSQL compared with SQLite**: durable adds by 64 clients take {1 / ratio(adds['postgresql'], adds['sqlite']):.1f} times as long, and a search takes {ratio(search[1], search[0]):.1f} times as long.
 - **Tasks that mostly wait**, such as agents: two hosts complete {task_rates(found, 'sleep', 2) / task_rates(found, 'sleep', 1):.1f} times as many tasks as one host, and three hosts complete {task_rates(found, 'sleep', 3) / task_rates(found, 'sleep', 1):.1f} times as many.
   The number of cores, which all hosts share in this benchmark, limits CPU-bound tasks.
-- **Empty jobs**: the ratio of koine's jobs per second to pg-boss's jobs per second is {job_ratios(found)}.
+- **Empty jobs**: koine's jobs per second, relative to pg-boss: {job_ratios(found)}.
   Both programs poll without a pause; pg-boss has `batchSize` 1 unless stated otherwise. koine batches concurrent jobs
   automatically and writes two events for each job; pg-boss writes no events.
 
 The next table shows a simulation ([bench/hosts_model.py](../bench/hosts_model.py)). The simulation uses the measured costs of
 the operations. The simulated PostgreSQL server has {hosts_model.SERVER_CORES} cores, each as fast as a core of the test machine, and a disk as fast as
-the test machine's disk. The simulated hosts do not share cores, so their rates exceed the measured rates. Use the table to see which limit a
-system reaches first, not for absolute values.
+the test machine's disk. The simulated hosts do not share cores, so their rates exceed the measured rates. The table shows which
+limit a system reaches first; do not rely on its absolute values.
 
 ![Limits of hosts over one PostgreSQL](hosts-model.svg)
 

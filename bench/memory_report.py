@@ -56,7 +56,7 @@ def list_table(found):
 
 
 def index_table(found):
-    rows = [["index", "MB", "bytes of index per memory", "growth of koined's memory, MB", "first search", "time to start koined",
+    rows = [["index", "MB", "index bytes per memory", "increase of koined's RAM, MB", "first search", "time to start koined",
              "imports/s"]]
     for set_ in SETS:
         row = f"index {set_.name}"
@@ -79,7 +79,7 @@ def again_table(found):
     rows = [["first search after a koined restart", "time with an index file", "time without an index file", "ratio", "file, MB",
              "time to start koined"]]
     for set_ in SETS:
-        for column, title in (("one user", set_.title), ("everything", set_.title + ", in a search for all users")):
+        for column, title in (("one user", set_.title), ("everything", set_.title + ", searched across all users")):
             row = f"again {set_.name}"
             first = found.median(row, column, "first_search_s")
             if first is None:

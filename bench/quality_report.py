@@ -5,19 +5,19 @@ import part_report
 from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "Search quality"
-INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typing",
-         "error in each. Each row that starts with *the previous row plus* shows the search with one more step. Each row that starts with",
-         "*the full search without* shows the full search without one step. Half of the second set was used to tune the search; the",
-         "other half is reserved for tests. See [test/search](../test/search/README.md). For each step, see [How a search works](memory.md#how-a-search-works).",
+INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typo in",
+         "each. A row that starts with + adds one step to the row above it. *All steps* is the complete search. Half of the second set was used",
+         "to tune the search; the other half is reserved for tests. [How a search works](memory.md#how-a-search-works) explains the steps, and",
+         "[test/search](../test/search/README.md) the sets.",
          "",
          "![Recall with each step of the search](memory.svg)"]
 
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain BM25", "added": "the previous row plus the *{}* step", "ladder": "the full search", "without": "the full search without the *{}* step",
-         "socket": "the full search, through the socket", "words": "the full search with word vectors",
-         "model": "the full search with a small embedding model", "both": "the full search with word vectors and the embedding model"}
+KINDS = {"plain": "plain BM25", "added": "+ {}", "ladder": "all steps", "without": "all steps except {}",
+         "socket": "all steps, through koined's socket", "words": "all steps and word vectors",
+         "model": "all steps and a small embedding model", "both": "all steps, word vectors and the embedding model"}
 
 PLAIN, LADDER = "plain: words", "ladder: all steps"
 
@@ -45,7 +45,7 @@ def _table(found, group):
              *(f"recall@{depth}{form}" for form in ("", " with typos") for depth in (1, 5, 10))]]
     for row in found.rows:
         if row == LADDER:
-            rows.append(["the full search before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
+            rows.append(["all steps, before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
         values = _values(found, row, group)
         if None not in values:
             rows.append([title_of(row), *(f"{v:.1f}" for v in values)])
@@ -75,13 +75,13 @@ def _is_worse(before, after):
 
 def _judge_order(found, group):
     """Whoever has more to search with must not find less, mistyped or not."""
-    title = f"{GROUPS[group]}: no addition to the search, such as word vectors, reduces recall@10"
+    title = f"{GROUPS[group]}: neither word vectors nor the embedding model reduce recall@10"
     values = {row: [found.median(row, group, m) for m in ("recall_10", "typo_10")]
               for row in (PLAIN, SOCKET, WORDS, MODEL, BOTH)}
     worse = [f"{title_of(b)} {_pair(values[b])} after {_pair(values[a])}" for a, b in ADDED
              if _is_worse(values[a], values[b])]
     n_known = sum(None not in v for v in values.values())
-    return title, ", ".join(worse) or f"recall@10 does not decrease in any of {n_known} rows", not worse
+    return title, ", ".join(worse) or f"no decrease among {n_known} variants of the search", not worse
 
 
 def judge(found):

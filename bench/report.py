@@ -71,8 +71,8 @@ def lines():
 
 Goal = collections.namedtuple("Goal", "title row measure most is_ratio")
 
-CPU_GOAL = "koined uses at most {most:g} times the CPU time of a minimal epoll server per request, with "
-P50_GOAL = "koined's p50 latency is at most {most:g} times the latency of a minimal epoll server, with "
+CPU_GOAL = "koined's CPU time per request is at most {most:g} times the minimal epoll server's, with "
+P50_GOAL = "koined's p50 latency is at most {most:g} times the minimal epoll server's, with "
 
 GOALS = [
     Goal(CPU_GOAL + f"JSON lines and {part_report.load(64, 1)}", "line 64×1", CPU, 1.25, True),

@@ -31,7 +31,7 @@ def call_table(found):
 
 def fanout_table(found):
     rows = [[f"{EVENTS:,} events sent to {SUBSCRIBERS} subscribers", "lines/s", "CPU time per line",
-             "time from sending an event to receiving it, p50", "p99"]]
+             "time from sending to receiving an event, p50", "p99"]]
     for title, column in (("a minimal loop that only writes the lines", "writer"),
                           ("koined, which stores and filters the events", "koined")):
         if found.median("events", column, "lines") is None:
@@ -43,7 +43,7 @@ def fanout_table(found):
 
 
 def line_table(found):
-    rows = [["time from the agent's write until the subscriber reads the event", "p50", "p99"]]
+    rows = [["time from the agent's write to the subscriber's read", "p50", "p99"]]
     for title, column in (("one fdatasync", "disk"), ("koined, which stores the event before it sends it", "koined")):
         values = [found.median("line", column, m) for m in ("p50_ns", "p99_ns")]
         if None not in values:
