@@ -1,4 +1,4 @@
-/* What clients can do with existing tasks: cancel, release, stash and pause them. retry.c queues one again. */
+/* What clients can do with existing tasks: cancel, release and stash them. retry.c queues one again. */
 #include <errno.h>
 #include <string.h>
 
@@ -149,7 +149,6 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 
 static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
 {
-	queue_remove(t, l);
 	task_end(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 
@@ -288,7 +287,7 @@ static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, 
 	if (!c)
 		return -ENOMEM;
 	l->task.held = false;
-	queue_move(t, l);
+	queue_place(l);
 	task_write(t, l, "task.released", c);
 	queue_run(t);
 	return 0;
@@ -330,7 +329,7 @@ static int set_stashed(struct tasks *t, struct live *l, bool stashed, int64_t de
 		l->ready_ms = clock_steady_ms() + (uint64_t)delay_ms;
 	}
 	l->task.stashed = stashed;
-	queue_move(t, l);
+	queue_place(l);
 	task_write(t, l, stashed ? "task.stashed" : "task.enqueued", c);
 	queue_run(t);
 	return 0;
@@ -353,166 +352,4 @@ int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t d
 			?: task_find_open(t, project, id, fn, arg, &l, error);
 
 	return l ? set_stashed(t, l, false, delay_ms, fn, arg, error) : r;
-}
-
-/* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
- * program that is stopped would notice neither its time limit nor a request to end ---- */
-
-bool task_group_is_paused(const struct tasks *t, struct text group)
-{
-	const struct group *g = t && group.data ? group_find(t, group) : NULL;
-
-	return g ? g->paused : t && !group.data && t->paused;
-}
-
-void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg)
-{
-	if (!t)
-		return;
-	list_for_each (at, following, &t->groups) {
-		const struct group *g = list_entry(at, struct group, link);
-
-		if (g->paused)
-			fn(arg, text_of(g->name));
-	}
-}
-
-/* Its members have another place in the queue from now on. */
-static void set_group(struct tasks *t, struct group *g, bool paused)
-{
-	if (g->paused == paused)
-		return;
-	g->paused = paused;
-	t->n_paused += paused ? 1 : -1U;
-	list_for_each (at, following, &g->members)
-		queue_move(t, list_entry(at, struct live, group_link));
-	group_drop(t, g);
-}
-
-struct pause {
-	struct request request;
-	struct text group; /* {NULL, 0}: all */
-	bool paused;
-	bool changes; /* it was not so before */
-};
-
-static int add_event(const struct pause *p)
-{
-	struct event_new e = {.type = p->paused ? "task.paused" : "task.resumed"};
-	struct event_data d;
-
-	event_data_begin(&d);
-	packer_text(&d.members, "group", p->group);
-	return event_add_data(p->request.tasks->events, &e, &d);
-}
-
-static int pause_run(struct work *w, int lane)
-{
-	struct pause *p = list_entry(w, struct pause, request.work);
-	struct connection *db = store_writer(p->request.tasks->store);
-	int r;
-
-	(void)lane;
-	r = p->paused ? store_task_pause(db, p->group, clock_utc_ms(), &p->changes)
-		      : store_task_resume(db, p->group, &p->changes);
-	return r == 0 && p->changes ? add_event(p) : r;
-}
-
-static int apply_pause(const struct pause *p)
-{
-	struct tasks *t = p->request.tasks;
-	struct group *g;
-
-	if (!p->group.data) {
-		t->paused = p->paused;
-		return 0;
-	}
-	g = p->paused ? group_get(t, p->group) : group_find(t, p->group);
-	if (g)
-		set_group(t, g, p->paused);
-	return g || !p->paused ? 0 : -ENOMEM;
-}
-
-static void pause_finished(struct work *w, int result)
-{
-	struct pause *p = list_entry(w, struct pause, request.work);
-	struct tasks *t = p->request.tasks;
-
-	if (result == 0)
-		result = apply_pause(p);
-	records_touch(&t->records);
-	request_done(&p->request, result);
-	queue_run(t);
-}
-
-static int check_pause(const struct tasks *t, struct text group, bool paused, struct error *error)
-{
-	if (t->records.stopping)
-		return refuse(error, REFUSE_STOPPING, "koined is stopping");
-	if (!group.data)
-		return 0;
-	if (group.len == 0 || group.len > TASK_NAME_MAX || memchr(group.data, '\0', group.len))
-		return refuse_field(error, "group",
-				    "group must have 1 to %d bytes, and no NUL byte",
-				    TASK_NAME_MAX);
-	if (paused && t->n_paused >= TASK_PAUSES_MAX)
-		return refuse(error, REFUSE_LIMIT, "too many paused groups (limit %d)",
-			      TASK_PAUSES_MAX);
-	return 0;
-}
-
-/* In the order of the calls: the writer takes them, and the loop applies them, in that order. */
-static int pause_submit(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
-{
-	struct pause *p = request_new(t, sizeof(*p), pause_run, pause_finished);
-	int r;
-
-	if (!p)
-		return -ENOMEM;
-	p->paused = paused;
-	p->request.fn = fn;
-	p->request.arg = arg;
-	r = arena_copy_text(&p->request.arena, group, &p->group)
-		    ?: workers_submit(t->workers, &p->request.work, true);
-	if (r != 0)
-		request_free(p);
-	return r;
-}
-
-int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
-	       struct error *error)
-{
-	return check_pause(t, group, paused, error) ?: pause_submit(t, group, paused, fn, arg);
-}
-
-static bool is_among(const struct text *groups, unsigned n, const char *name)
-{
-	for (unsigned i = 0; i < n; i++) {
-		if (text_is(groups[i], name))
-			return true;
-	}
-	return false;
-}
-
-int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
-{
-	int r = 0;
-
-	t->paused = is_among(groups, n, "");
-	for (unsigned i = 0; i < n; i++) {
-		struct group *g = groups[i].len > 0 ? group_get(t, groups[i]) : NULL;
-
-		if (g)
-			set_group(t, g, true);
-		else if (groups[i].len > 0)
-			r = -ENOMEM;
-	}
-	list_for_each (at, following, &t->groups) {
-		struct group *g = list_entry(at, struct group, link);
-
-		if (g->paused && !is_among(groups, n, g->name))
-			set_group(t, g, false);
-	}
-	wake_send(t->more);
-	return r;
 }

@@ -22,18 +22,8 @@ static void forget(struct tasks *t, struct live *l)
 {
 	struct project *p = l->project;
 
-	queue_remove(t, l);
 	project_count(p, l->task.state, -1);
 	live_free(l);
-}
-
-static void end_it(struct tasks *t, struct live *l, const struct task *row)
-{
-	struct project *p = l->project;
-
-	queue_ended(t, l, true);
-	task_report_ended(t, l, row);
-	project_trim(p);
 }
 
 static void run_elsewhere(struct tasks *t, struct live *l)
@@ -44,16 +34,12 @@ static void run_elsewhere(struct tasks *t, struct live *l)
 }
 
 /* Our start of it is stored, although the store reported a fault, and so nothing has begun. */
-static void give_back(struct tasks *t, struct live *l, const struct task_named *f)
+static void give_back(struct tasks *t, struct live *l)
 {
 	live_stored(l, &l->task);
 	l->task.attempts--;
 	l->task.started_ms = 0;
-	l->task.epoch = 0;
-	l->task.host = (struct text) {0};
-	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	queue_enter(t, l, f->after_states, node_shares(t->node));
-	task_write(t, l, "task.retrying", NULL);
+	task_put_back(t, l, 0, "task.retrying");
 }
 
 /* Puts it where its state belongs. The rest follows in the next turn of the loop. */
@@ -62,17 +48,17 @@ static void place(struct tasks *t, struct live *l, const struct task_named *f)
 	if (l->task.state == TASK_QUEUED)
 		queue_enter(t, l, f->after_states, node_shares(t->node));
 	else if (l->task.state == TASK_RUNNING && l->task.epoch == node_epoch(t->node))
-		give_back(t, l, f);
+		give_back(t, l);
 	else if (l->task.state == TASK_RUNNING)
 		run_elsewhere(t, l);
 	else
-		end_it(t, l, &f->row);
+		task_report_ended(t, l, &f->row);
 	wake_send(t->more);
 }
 
 static void take_new(struct tasks *t, const struct task_named *f)
 {
-	struct project *p = project_get(t, f->project);
+	struct project *p = project_find(t, f->project, true);
 	bool known = p && f->row.seq < p->whole_from;
 	struct live *l;
 
@@ -108,9 +94,8 @@ static void take(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	int r;
 
-	queue_remove(t, l);
+	queue_remove(l);
 	list_remove(&l->link);
-	queue_stop_waiting(l);
 	r = take_row(l, &f->row);
 	if (r == 0 && f->row.state == TASK_QUEUED)
 		r = live_set_after(l, &f->row.after);
@@ -153,16 +138,6 @@ void task_sync(struct tasks *t, const struct task_named *f)
 			run_lose(l->run);
 		take(t, l, f);
 	}
-}
-
-void task_lost(struct tasks *t, struct live *l, bool claim)
-{
-	log_debug(claim ? "another host claimed the task first" : "another host changed the task",
-		  "task=%.*s", TEXT_ARGS(l->task.id));
-	if (l->run)
-		run_lose(l->run);
-	queue_remove(t, l);
-	record_stale(&l->record);
 }
 
 /* ---- events ---- */

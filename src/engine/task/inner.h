@@ -143,8 +143,9 @@ struct live {
 	struct table_link by_name;      /* project and id */
 	struct table_link by_id;
 	struct project *project;
-	struct group *group; /* NULL: none */
-	struct line *line;
+	struct group *group;    /* NULL: none */
+	struct line *line;      /* where it waits for its turn */
+	struct line *stands_in; /* where it does so now, with PLACE_READY */
 	enum queue_place place;
 	struct list dependents; /* waits of others for this one */
 	struct wait *waits;     /* its own: task.after.n */
@@ -250,13 +251,8 @@ struct tasks {
 
 /* ---- table.c: the tasks in memory ---- */
 
-struct project *project_get(struct tasks *t,
-			    struct text name); /* makes it if needed; NULL: no memory */
-struct project *project_find(const struct tasks *t, struct text name);
-struct group *group_get(struct tasks *t, struct text name);
-struct group *group_find(const struct tasks *t, struct text name);
-/* Frees it if nothing refers to it any more. */
-void group_drop(struct tasks *t, struct group *g);
+/* make: if it is not known; then NULL means that there is no memory. */
+struct project *project_find(struct tasks *t, struct text name, bool make);
 
 /* Copies the task and adds it to the recent ones of its project. NULL: no memory. */
 struct live *live_new(struct tasks *t, struct project *p, const struct task *task);
@@ -275,9 +271,6 @@ int live_set_row(struct live *l, const struct task *from);
 /* It comes after these from now on, and waits for none of them yet. */
 int live_set_after(struct live *l, const struct texts *after);
 
-/* Frees the oldest ended tasks, down to TASK_RECENT_MAX. */
-void project_trim(struct project *p);
-
 /* Gives it a new version. Call it after changing a member without one of the functions above. */
 static inline void live_changed(struct live *l)
 {
@@ -288,18 +281,6 @@ static inline void live_changed(struct live *l)
 static inline void live_stored(struct live *l, const struct task *row)
 {
 	l->former = (struct former) {row->state, row->attempts, row->epoch};
-}
-
-static inline void live_join_ended(struct live *l)
-{
-	sorted_add(&l->project->ended, &l->order);
-	l->project->n_recent++;
-}
-
-static inline void live_leave_ended(struct live *l)
-{
-	sorted_remove(&l->project->ended, &l->order);
-	l->project->n_recent--;
 }
 
 /* The order in which tasks start. */
@@ -317,8 +298,6 @@ static inline void project_count(struct project *p, enum task_state state, int64
 	p->tasks->n[state] += by;
 }
 
-/* ---- state.c: what a task may be ---- */
-
 enum task_step {
 	STEP_CLAIM,    /* it is to run here */
 	STEP_PUT_BACK, /* it is to run again: nothing had begun, or the attempt has failed */
@@ -327,19 +306,22 @@ enum task_step {
 	N_TASK_STEPS
 };
 
-/* Keeps the counts and the list of ended tasks correct. */
+/* Keeps the counts and lists correct. One that is queued then is not in the queue yet; the dependents of one that has
+ * ended learn of it in later turns of the loop. It may free other tasks that have ended. */
 void live_step(struct live *l, enum task_step step, enum task_state state);
 
 /* Whether its state, run, place and edits go together, for assertions after each change. */
 bool task_is_legal(const struct live *l);
 
+/* What is paused has changed: exactly these groups are; "": all tasks. */
+int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
+
 /* ---- queue.c: which task is next ---- */
 
-void queue_add(struct tasks *t, struct live *l);
-void queue_remove(struct tasks *t, struct live *l); /* also accepts one that is not there */
-
-/* What it waits for has changed. */
-void queue_move(struct tasks *t, struct live *l);
+/* What it waits for has changed: puts it where it belongs, if it is queued. */
+void queue_place(struct live *l);
+/* It is in no queue any more, and waits for no other. */
+void queue_remove(struct live *l);
 
 /* Starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
@@ -356,27 +338,17 @@ void queue_kept(struct tasks *t);
 /* A time has come, or there is more to settle. */
 void queue_on_turn(void *tasks);
 
-/* It waits for those in its `after` that are open. states: as they are stored; NULL: what is not in memory is
- * completed. elsewhere: another host fails it if one did not complete. False: it is in no queue, since it has failed,
- * or since another host knows of one that is not known here yet. */
-bool queue_wait_for(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
-
-/* The same for one that is queued: then it waits for its time, and its turn. */
+/* Puts one that is queued in its place, as its row says; it waits for those in its `after` that are open. states: as
+ * they are stored; NULL: what is not in memory is completed. elsewhere: another host fails it if one did not
+ * complete. It may fail here at once. */
 void queue_enter(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere);
-
-void queue_stop_waiting(struct live *l);
-
-/* It waits for no other any more; its dependents learn how it ended in later turns of the loop. elsewhere: on
- * another host, which fails them if it ended badly; if it does not, this host does. */
-void queue_ended(struct tasks *t, struct live *l, bool elsewhere);
-void queue_drop_waits(struct live *l); /* it is being freed */
-
-/* No other host has failed them meanwhile: this one does. */
-void queue_adopt(struct tasks *t);
 
 /* Ends it in memory, and stores that. The change (may be NULL) has a waiter for when it is stored. */
 void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
 	      struct text error, struct task_change *change);
+
+/* It runs no more, and is queued again. event: NULL if others do not know that it ran. */
+void task_put_back(struct tasks *t, struct live *l, uint64_t wait_ms, const char *event);
 
 enum { SKIP_WORDS_MAX = TASK_NAME_MAX + 40 };
 
@@ -392,9 +364,6 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 
 /* The row of a task that may be this host's to run has another host's request to cancel it. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
-
-/* What is paused has changed: exactly these are. */
-int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n);
 
 /* ---- program.c: tasks without an agent ---- */
 
@@ -502,9 +471,6 @@ int task_find_row(struct connection *db, struct arena *a, struct text project, s
 void task_sync(struct tasks *t, const struct task_named *f);
 
 extern const struct record_read_ops task_reads;
-
-/* A change was lost: another host has changed the task. It waits until it is read again. */
-void task_lost(struct tasks *t, struct live *l, bool claim);
 
 /* ---- recover.c: tasks of epochs that are over ---- */
 

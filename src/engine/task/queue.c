@@ -76,6 +76,7 @@ static void set_aside(struct tasks *t, struct live *l)
 static void line_up(struct tasks *t, struct live *l)
 {
 	l->place = PLACE_READY;
+	l->stands_in = l->line;
 	sorted_add(&l->line->ready, &l->order);
 	if (l->project->n_ready++ == 0)
 		list_append(&t->eager, &l->project->eager_link);
@@ -91,7 +92,7 @@ static void put(struct tasks *t, struct live *l)
 
 static void leave_line(struct live *l)
 {
-	sorted_remove(&l->line->ready, &l->order);
+	sorted_remove(&l->stands_in->ready, &l->order);
 	if (--l->project->n_ready == 0)
 		list_remove(&l->project->eager_link);
 }
@@ -109,30 +110,30 @@ static void take_out(struct tasks *t, struct live *l)
 	l->place = PLACE_NONE;
 }
 
-void queue_add(struct tasks *t, struct live *l)
+/* One that is held keeps its place, which may be among those that are being released. */
+void queue_place(struct live *l)
 {
-	t->n_queued++;
+	struct tasks *t = l->project->tasks;
+	bool has = l->place != PLACE_NONE;
+
+	if (l->task.state != TASK_QUEUED || l->record.stale || (has && l->task.held))
+		return;
+	if (has)
+		take_out(t, l);
+	t->n_queued += !has;
 	put(t, l);
 	assert(task_is_legal(l));
 }
 
-/* One that another host has changed is in no queue until it was read again. */
-void queue_remove(struct tasks *t, struct live *l)
+void queue_remove(struct live *l)
 {
+	for (unsigned i = 0; i < l->task.after.n; i++)
+		list_remove(&l->waits[i].link);
+	l->n_after_open = 0;
 	if (l->place == PLACE_NONE)
 		return;
-	take_out(t, l);
-	t->n_queued--;
-}
-
-/* One that is held keeps its place, which may be among those that are being released. */
-void queue_move(struct tasks *t, struct live *l)
-{
-	if (l->place == PLACE_NONE || l->task.held)
-		return;
-	take_out(t, l);
-	put(t, l);
-	assert(task_is_legal(l));
+	take_out(l->project->tasks, l);
+	l->project->tasks->n_queued--;
 }
 
 /* ---- the next one ---- */
@@ -180,7 +181,7 @@ static struct live *first_in(struct tasks *t, struct line *line)
 	t->n_looked++;
 	while ((l = live_of(line->ready.first)) && is_unkept(t, l)) {
 		l->ready_ms = clock_steady_ms() + UNKEPT_MS;
-		queue_move(t, l);
+		queue_place(l);
 	}
 	return choose_in(t, l);
 }
@@ -224,10 +225,8 @@ void queue_run(struct tasks *t)
 	if (t->records.stopping || t->paused || t->n_drains > 0 || t->lining_up ||
 	    !node_allows(t->node))
 		return;
-	while (t->n_running < t->parallel && (l = next_task(t))) {
-		queue_remove(t, l);
+	while (t->n_running < t->parallel && (l = next_task(t)))
 		run_start(t, l);
-	}
 }
 
 /* ---- why a task waits ---- */
@@ -373,7 +372,7 @@ static bool release_next(struct tasks *t)
 	if (!l)
 		return false;
 	l->task.held = false;
-	queue_move(t, l);
+	queue_place(l);
 	task_write(t, l, "task.released", NULL);
 	return true;
 }
@@ -381,7 +380,7 @@ static bool release_next(struct tasks *t)
 unsigned tasks_each_held(struct tasks *t, struct text project,
 			 void (*fn)(void *arg, struct text id), void *arg)
 {
-	struct project *p = t ? project_find(t, project) : NULL;
+	struct project *p = t ? project_find(t, project, false) : NULL;
 
 	if (!p)
 		return 0;
@@ -406,38 +405,6 @@ static void wait_for(struct live *l, unsigned index, struct list *waits)
 	l->n_after_open++;
 }
 
-void queue_stop_waiting(struct live *l)
-{
-	for (unsigned i = 0; i < l->task.after.n; i++)
-		list_remove(&l->waits[i].link);
-	l->n_after_open = 0;
-}
-
-void queue_ended(struct tasks *t, struct live *l, bool elsewhere)
-{
-	/* The host that ended it fails those that come after it. */
-	bool theirs = elsewhere && l->task.state != TASK_COMPLETED;
-
-	queue_stop_waiting(l);
-	list_splice(theirs ? &t->orphans[l->task.state] : &t->dependents[l->task.state],
-		    &l->dependents);
-}
-
-void queue_adopt(struct tasks *t)
-{
-	list_splice(&t->dependents[TASK_FAILED], &t->orphans[TASK_FAILED]);
-	list_splice(&t->dependents[TASK_CANCELLED], &t->orphans[TASK_CANCELLED]);
-}
-
-void queue_drop_waits(struct live *l)
-{
-	struct list *first;
-
-	queue_stop_waiting(l);
-	while ((first = list_first(&l->dependents)))
-		list_remove(first);
-}
-
 static struct wait *take_first(struct list *waits)
 {
 	struct list *first = list_first(waits);
@@ -457,7 +424,7 @@ static unsigned release_dependents(struct tasks *t, unsigned max)
 		n++;
 		t->n_looked++;
 		if (--w->waiting->n_after_open == 0)
-			queue_move(t, w->waiting);
+			queue_place(w->waiting);
 	}
 	return n;
 }
@@ -476,7 +443,6 @@ static void skip(struct tasks *t, struct live *l, unsigned index, enum task_stat
 	char error[SKIP_WORDS_MAX];
 
 	task_skip_words(id, state, error);
-	queue_remove(t, l);
 	live_set_text(l, &l->task.skipped, id);
 	task_end(t, l, TASK_FAILED, (struct text) {0}, text_of(error), NULL);
 }
@@ -500,7 +466,7 @@ static void settle(struct tasks *t, const struct wait *w, enum task_state state)
 	if (state < TASK_COMPLETED)
 		wait_for(l, index, &before->dependents);
 	else if (l->n_after_open == 0)
-		queue_move(t, l);
+		queue_place(l);
 }
 
 static bool fail_next(struct tasks *t)
@@ -528,8 +494,7 @@ static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum ta
 {
 	if (stored <= TASK_RUNNING && node_shares(t->node)) {
 		/* Another host has added it or queued it again, which has not been heard yet. */
-		queue_remove(t, l);
-		queue_stop_waiting(l);
+		queue_remove(l);
 		record_stale(&l->record);
 		return false;
 	}
@@ -541,7 +506,11 @@ static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum ta
 	return true;
 }
 
-bool queue_wait_for(struct tasks *t, struct live *l, const enum task_state *states, bool elsewhere)
+/* It waits for those in its `after` that are open. states: as they are stored; NULL: what is not in memory is
+ * completed. elsewhere: another host fails it if one did not complete. False: it is in no queue, since it has failed,
+ * or since another host knows of one that is not known here yet. */
+static bool wait_for_all(struct tasks *t, struct live *l, const enum task_state *states,
+			 bool elsewhere)
 {
 	for (unsigned i = 0; i < l->task.after.n; i++) {
 		unsigned n;
@@ -566,8 +535,8 @@ void queue_enter(struct tasks *t, struct live *l, const enum task_state *states,
 	if (wait > row->not_before_ms - row->created_ms)
 		wait = row->not_before_ms - row->created_ms;
 	l->ready_ms = row->not_before_ms > 0 && wait > 0 ? clock_steady_ms() + (uint64_t)wait : 0;
-	if (queue_wait_for(t, l, states, elsewhere))
-		queue_add(t, l);
+	if (wait_for_all(t, l, states, elsewhere))
+		queue_place(l);
 }
 
 /* ---- many at once ---- */
@@ -583,7 +552,7 @@ static void line_up_due(struct tasks *t, unsigned max)
 	struct live *l;
 
 	while (max-- > 0 && is_due(l = live_of(t->timed.first)))
-		queue_move(t, l);
+		queue_place(l);
 }
 
 /* Returns whether there may be more. */
@@ -645,7 +614,6 @@ static const char *end_event(enum task_state state)
 void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
 	      struct text error, struct task_change *change)
 {
-	struct project *p = l->project;
 	struct task *row = &l->task;
 	struct task whole;
 
@@ -659,8 +627,16 @@ void task_end(struct tasks *t, struct live *l, enum task_state state, struct tex
 	whole.error = error;
 	live_set_text(l, &row->result, result);
 	live_set_text(l, &row->error, error);
-	queue_ended(t, l, false);
 	task_write_row(t, l, &whole, end_event(state), change);
-	project_trim(p);
 	queue_settle(t);
+}
+
+void task_put_back(struct tasks *t, struct live *l, uint64_t wait_ms, const char *event)
+{
+	l->task.epoch = 0;
+	l->task.host = (struct text) {0};
+	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
+	l->ready_ms = clock_steady_ms() + wait_ms;
+	queue_place(l);
+	task_write(t, l, event, NULL);
 }

@@ -59,7 +59,7 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
 	*ret_tasks = found;
 	if (limit > NOW_MAX || !f->project.data)
 		return false;
-	p = project_find(t, f->project);
+	p = project_find(t, f->project, false);
 	return p && list_project(p, f, limit, found, ret_n);
 }
 
@@ -276,7 +276,7 @@ int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
 
 void task_count(struct tasks *t, struct text project, struct task_counts *ret_counts)
 {
-	const struct project *p = project.data ? project_find(t, project) : NULL;
+	const struct project *p = project.data ? project_find(t, project, false) : NULL;
 	const int64_t *n = p ? p->n : t->n;
 
 	*ret_counts = (struct task_counts) {0};
@@ -315,7 +315,7 @@ void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
 	       const struct task *const **ret_tasks, unsigned *ret_n)
 {
 	static const struct task *found[NOW_MAX];
-	struct project *p = project.data ? project_find(t, project) : NULL;
+	struct project *p = project.data ? project_find(t, project, false) : NULL;
 
 	*ret_load = (struct task_load) {.parallel = t->parallel};
 	*ret_tasks = found;

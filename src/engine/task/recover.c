@@ -210,7 +210,7 @@ static int load_counts(struct tasks *t, struct arena *a)
 	int r = store_task_count(store_writer(t->store), a, &counts, &n);
 
 	for (unsigned i = 0; r == 0 && i < n; i++) {
-		struct project *p = project_get(t, counts[i].name);
+		struct project *p = project_find(t, counts[i].name, true);
 
 		if (!p)
 			return -ENOMEM;
@@ -223,7 +223,7 @@ static int load_counts(struct tasks *t, struct arena *a)
 static int load_open(struct tasks *t, const struct task *rows, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
-		struct project *p = project_get(t, rows[i].project);
+		struct project *p = project_find(t, rows[i].project, true);
 		struct live *l =
 			p && rows[i].state <= TASK_RUNNING ? live_new(t, p, &rows[i]) : NULL;
 
@@ -402,7 +402,9 @@ static void on_others(void *tasks)
 	struct tasks *t = tasks;
 
 	count_again(t);
-	queue_adopt(t);
+	/* No other host has failed them meanwhile: this one does. */
+	list_splice(&t->dependents[TASK_FAILED], &t->orphans[TASK_FAILED]);
+	list_splice(&t->dependents[TASK_CANCELLED], &t->orphans[TASK_CANCELLED]);
 	queue_on_turn(t);
 }
 

@@ -279,7 +279,7 @@ static int retry_run(struct work *w, int lane)
 
 static void take(struct tasks *t, const struct again *a)
 {
-	struct project *p = project_get(t, a->was.project);
+	struct project *p = project_find(t, a->was.project, true);
 	unsigned n;
 	struct live *l = p ? live_find(t, p->name, a->was.id, &n) : NULL;
 

@@ -132,17 +132,6 @@ static uint64_t backoff(const struct task *row)
 	return ms * 3 / 4 + ms * noise / 512;
 }
 
-/* No host runs it any more. */
-static void queue_again(struct tasks *t, struct live *l, uint64_t wait_ms, const char *event)
-{
-	l->task.epoch = 0;
-	l->task.host = (struct text) {0};
-	live_step(l, STEP_PUT_BACK, TASK_QUEUED);
-	l->ready_ms = clock_steady_ms() + wait_ms;
-	queue_add(t, l);
-	task_write(t, l, event, NULL);
-}
-
 /* An attempt that our own stop has ended does not count, and its task waits for nothing. */
 static void try_again(struct tasks *t, struct live *l, struct text error, bool stopped)
 {
@@ -151,7 +140,7 @@ static void try_again(struct tasks *t, struct live *l, struct text error, bool s
 	l->task.stops += stopped;
 	live_set_text(l, &l->task.error, error);
 	l->task.not_before_ms = clock_utc_ms() + (int64_t)wait;
-	queue_again(t, l, wait, "task.retrying");
+	task_put_back(t, l, wait, "task.retrying");
 }
 
 static struct text error_of(const struct run *r, char out[ERROR_MAX])
@@ -526,7 +515,7 @@ static void put_back(struct run *r)
 	release(t, l);
 	l->task.attempts--;
 	l->task.started_ms = 0;
-	queue_again(t, l, AGAIN_MS, event);
+	task_put_back(t, l, AGAIN_MS, event);
 	run_free(r);
 	call_waiter(waiter, TASK_QUEUED);
 }
@@ -603,6 +592,7 @@ void run_start(struct tasks *t, struct live *l)
 		task_end(t, l, TASK_FAILED, (struct text) {0}, TEXT("out of memory"), NULL);
 		return;
 	}
+	live_step(l, STEP_CLAIM, TASK_RUNNING);
 	r->begins = change;
 	l->run = r;
 	list_append(&t->running, &l->link);
@@ -610,7 +600,6 @@ void run_start(struct tasks *t, struct live *l)
 	l->project->n_running++;
 	if (l->group)
 		l->group->n_running++;
-	live_step(l, STEP_CLAIM, TASK_RUNNING);
 	l->task.started_ms = clock_utc_ms();
 	l->task.attempts++;
 	l->task.error = (struct text) {0};

@@ -209,9 +209,9 @@ int task_check_room(const struct tasks *t, struct error *error)
 	return 0;
 }
 
-static int check_project(const struct tasks *t, struct text name, struct error *error)
+static int check_project(struct tasks *t, struct text name, struct error *error)
 {
-	const struct project *p = project_find(t, name);
+	const struct project *p = project_find(t, name, false);
 	unsigned n;
 
 	if (!p)
@@ -433,7 +433,7 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 	return s;
 }
 
-static int check_submit(const struct tasks *t, struct text project, const struct task_new *in,
+static int check_submit(struct tasks *t, struct text project, const struct task_new *in,
 			struct error *error)
 {
 	int r = check_new(t, in, error);
@@ -443,7 +443,7 @@ static int check_submit(const struct tasks *t, struct text project, const struct
 	r = task_check_room(t, error) ?: check_project(t, project, error);
 	return r != 0 ? r
 		      : program_check_possible(t, &in->task, in->task.command.value != NULL,
-					       project_find(t, project), error);
+					       project_find(t, project, false), error);
 }
 
 int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
@@ -455,7 +455,7 @@ int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn
 
 	if (r != 0)
 		return r;
-	s = submit_new(t, project_find(t, project), in, fn, arg);
+	s = submit_new(t, project_find(t, project, false), in, fn, arg);
 	if (!s)
 		return -ENOMEM;
 	r = fill(s, in) ?: workers_submit(t->workers, &s->request.work, true);
@@ -643,7 +643,7 @@ static int apply(struct edit *e, struct live *l)
 	if (r == 0 && e->wanted.after)
 		r = live_set_after(l, &e->after);
 	if (r == 0 && e->wanted.after)
-		(void)queue_wait_for(t, l, e->after_states, false);
+		queue_enter(t, l, e->after_states, false);
 	return r;
 }
 
@@ -667,7 +667,7 @@ static void edit_finished(struct work *w, int result)
 	if (l && l->task.version < e->kept.version)
 		l->task.version = e->kept.version;
 	if (l && l->task.state == TASK_QUEUED)
-		queue_move(t, l);
+		queue_place(l);
 	if (holds)
 		record_release(&l->record);
 	request_done(&e->request, result);
@@ -715,7 +715,7 @@ static int edit_submit(struct tasks *t, struct live *l, const struct task_edit *
 	}
 	l->n_edits++;
 	record_hold(&l->record);
-	queue_move(t, l);
+	queue_place(l);
 	return 0;
 }
 

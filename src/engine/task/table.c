@@ -1,27 +1,31 @@
-/* The tasks in memory: by name, and for each project the newest first. */
+/*
+ * The tasks in memory: by name, and for each project the newest first; the groups of tasks; and what a task's state
+ * may become, by which step, and what else it may be then. That is written down here and nowhere else; each change
+ * of a task asserts it.
+ *
+ *	            claim            put back          end
+ *	queued -----------> running -----------> queued
+ *	queued ----------------------------------------> failed, cancelled
+ *	                    running -------------------> completed, failed, cancelled
+ *
+ * A sync makes a task like its row, whatever it was before: other hosts may have gone several steps, and a change
+ * of ours that was lost is undone by it.
+ */
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/pack.h"
+#include "engine/event/event.h"
 #include "engine/task/inner.h"
+#include "store/store.h"
+#include "store/task.h"
 
 enum { LATER_BLOCK = 256 }; /* bytes: few texts are set later */
 
 /* ---- projects, groups and their lines ---- */
-
-struct project *project_find(const struct tasks *t, struct text name)
-{
-	const struct table *all = &t->projects_by_name;
-
-	for (struct table_link *at = table_find(all, table_hash(name)); at; at = table_next(at)) {
-		struct project *p = list_entry(at, struct project, by_name);
-
-		if (text_equal(p->name, name))
-			return p;
-	}
-	return NULL;
-}
 
 static bool is_newer(const struct sorted_link *a, const struct sorted_link *b)
 {
@@ -69,14 +73,20 @@ static struct project *project_new(struct tasks *t, struct text name)
 	return p;
 }
 
-struct project *project_get(struct tasks *t, struct text name)
+struct project *project_find(struct tasks *t, struct text name, bool make)
 {
-	struct project *p = project_find(t, name);
+	const struct table *all = &t->projects_by_name;
 
-	return p ? p : project_new(t, name);
+	for (struct table_link *at = table_find(all, table_hash(name)); at; at = table_next(at)) {
+		struct project *p = list_entry(at, struct project, by_name);
+
+		if (text_equal(p->name, name))
+			return p;
+	}
+	return make ? project_new(t, name) : NULL;
 }
 
-struct group *group_find(const struct tasks *t, struct text name)
+static struct group *group_find(const struct tasks *t, struct text name)
 {
 	for (struct table_link *at = table_find(&t->groups_by_name, table_hash(name)); at;
 	     at = table_next(at)) {
@@ -88,7 +98,7 @@ struct group *group_find(const struct tasks *t, struct text name)
 	return NULL;
 }
 
-struct group *group_get(struct tasks *t, struct text name)
+static struct group *group_get(struct tasks *t, struct text name)
 {
 	struct group *g = group_find(t, name);
 
@@ -233,7 +243,7 @@ int live_set_after(struct live *l, const struct texts *after)
 	waits = calloc(1, n);
 	if (!waits)
 		return -ENOMEM;
-	queue_stop_waiting(l);
+	queue_remove(l);
 	free(l->waits);
 	l->waits = waits;
 	items = (struct text *)(waits + after->n);
@@ -247,6 +257,124 @@ int live_set_after(struct live *l, const struct texts *after)
 	l->task.after = (struct texts) {.items = items, .n = after->n};
 	live_changed(l);
 	return 0;
+}
+
+/* ---- what a task may be ---- */
+
+#define TO(state) (1U << (state))
+#define ENDED     (TO(TASK_COMPLETED) | TO(TASK_FAILED) | TO(TASK_CANCELLED))
+#define ANY       (TO(TASK_QUEUED) | TO(TASK_RUNNING) | ENDED)
+
+static const unsigned steps[N_TASK_STEPS][N_TASK_STATES] = {
+	[STEP_CLAIM] = {[TASK_QUEUED] = TO(TASK_RUNNING)},
+	[STEP_PUT_BACK] = {[TASK_RUNNING] = TO(TASK_QUEUED)},
+	[STEP_END] = {[TASK_QUEUED] = TO(TASK_FAILED) | TO(TASK_CANCELLED), [TASK_RUNNING] = ENDED},
+	[STEP_SYNC] = {[TASK_QUEUED] = ANY,
+		       [TASK_RUNNING] = ANY,
+		       [TASK_COMPLETED] = ANY,
+		       [TASK_FAILED] = ANY,
+		       [TASK_CANCELLED] = ANY},
+};
+
+/* What a task in a state may have. */
+static const struct {
+	bool places; /* a place in the queue, unless it is stale */
+	bool waits;  /* dependencies that are open */
+	bool run;    /* a run; without one, another host runs it */
+} legal[N_TASK_STATES] = {
+	[TASK_QUEUED] = {.places = true, .waits = true},
+	[TASK_RUNNING] = {.run = true},
+};
+
+/* What a task in a place may have. */
+static const struct {
+	bool waits;
+	bool edits; /* on their way to the store */
+	bool kept_back;
+} legal_in[] = {
+	[PLACE_NONE] = {.waits = true, .edits = true, .kept_back = true},
+	[PLACE_ASIDE] = {.waits = true, .edits = true, .kept_back = true},
+	[PLACE_READY] = {0},
+	[PLACE_TIMED] = {0},
+};
+
+static bool fits_state(const struct live *l)
+{
+	enum task_state state = l->task.state;
+
+	/* What it should be is not known until its row is read. */
+	if (l->record.stale)
+		return l->place == PLACE_NONE;
+	if ((l->place != PLACE_NONE) != legal[state].places)
+		return false;
+	if (l->n_after_open > 0 && !legal[state].waits)
+		return false;
+	return legal[state].run ? l->run || !list_empty(&l->link) : !l->run;
+}
+
+static bool fits_place(const struct live *l)
+{
+	bool kept_back = l->task.held || l->task.stashed || (l->group && l->group->paused);
+
+	return (legal_in[l->place].waits || l->n_after_open == 0) &&
+	       (legal_in[l->place].edits || l->n_edits == 0) &&
+	       (legal_in[l->place].kept_back || !kept_back);
+}
+
+bool task_is_legal(const struct live *l)
+{
+	return fits_state(l) && fits_place(l);
+}
+
+/* The oldest ended tasks go, down to TASK_RECENT_MAX, but for this one. From the old end alone: there must be no gaps
+ * between the ended ones in memory. */
+static void trim(struct project *p, const struct live *but)
+{
+	while (p->n_recent > TASK_RECENT_MAX) {
+		struct live *l = list_entry(p->ended.first, struct live, order);
+
+		if (l == but || record_pending(&l->record))
+			return;
+		if (p->whole_from <= l->task.seq)
+			p->whole_from = l->task.seq + 1;
+		live_free(l);
+	}
+}
+
+static void join_ended(struct live *l)
+{
+	sorted_add(&l->project->ended, &l->order);
+	l->project->n_recent++;
+	trim(l->project, l);
+}
+
+static void leave_ended(struct live *l)
+{
+	sorted_remove(&l->project->ended, &l->order);
+	l->project->n_recent--;
+}
+
+void live_step(struct live *l, enum task_step step, enum task_state state)
+{
+	struct project *p = l->project;
+	struct tasks *t = p->tasks;
+	/* The host that ended it fails those that come after it. */
+	bool theirs = step == STEP_SYNC && state != TASK_COMPLETED;
+
+	assert(steps[step][l->task.state] & TO(state));
+	(void)steps;
+	if (state != TASK_QUEUED)
+		queue_remove(l);
+	if (l->task.state > TASK_RUNNING)
+		leave_ended(l);
+	project_count(p, l->task.state, -1);
+	project_count(p, state, 1);
+	l->task.state = state;
+	if (state > TASK_RUNNING) {
+		list_splice(theirs ? &t->orphans[state] : &t->dependents[state], &l->dependents);
+		join_ended(l);
+	}
+	live_changed(l);
 }
 
 /* ---- making and freeing ---- */
@@ -277,7 +405,7 @@ static void enter(struct tasks *t, struct live *l)
 	table_add(&t->by_name, &l->by_name, name_hash(l->project, hash));
 	sorted_add(&l->project->recent, &l->recent_link);
 	if (l->task.state > TASK_RUNNING)
-		live_join_ended(l);
+		join_ended(l);
 }
 
 struct live *live_new(struct tasks *t, struct project *p, const struct task *row)
@@ -308,7 +436,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 }
 
 /* Clients make up group names: drop one without tasks, unless it has a limit or is paused. */
-void group_drop(struct tasks *t, struct group *g)
+static void group_drop(struct tasks *t, struct group *g)
 {
 	if (!list_empty(&g->members) || g->parallel > 0 || g->paused)
 		return;
@@ -317,18 +445,84 @@ void group_drop(struct tasks *t, struct group *g)
 	free(g);
 }
 
-static int move_line(struct tasks *t, struct live *l)
+static void leave_group(struct live *l)
+{
+	if (!l->group)
+		return;
+	list_remove(&l->group_link);
+	group_drop(l->project->tasks, l->group);
+}
+
+void live_free(struct live *l)
+{
+	struct tasks *t = l->project->tasks;
+
+	struct list *first;
+
+	leave_group(l);
+	task_write_drop(l);
+	queue_remove(l);
+	while ((first = list_first(&l->dependents)))
+		list_remove(first);
+	list_remove(&l->link);
+	list_remove(&l->held_link);
+	sorted_remove(&l->project->recent, &l->recent_link);
+	if (l->task.state > TASK_RUNNING)
+		leave_ended(l);
+	table_remove(&t->by_id, &l->by_id);
+	table_remove(&t->by_name, &l->by_name);
+	free_texts(l);
+	free(l->waits);
+	free(l);
+}
+
+static struct live *find_named(struct tasks *t, struct text project, struct text id)
+{
+	const struct project *p = project_find(t, project, false);
+	uint64_t hash = p ? name_hash(p, table_hash(id)) : 0;
+
+	for (struct table_link *at = p ? table_find(&t->by_name, hash) : NULL; at;
+	     at = table_next(at)) {
+		struct live *l = list_entry(at, struct live, by_name);
+
+		if (l->project == p && text_equal(l->task.id, id))
+			return l;
+	}
+	return NULL;
+}
+
+struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n)
+{
+	struct live *found = NULL;
+
+	if (project.data) {
+		found = find_named(t, project, id);
+		*ret_n = found != NULL;
+		return found;
+	}
+	*ret_n = 0;
+	for (struct table_link *at = table_find(&t->by_id, table_hash(id)); at && *ret_n < 2;
+	     at = table_next(at)) {
+		struct live *l = list_entry(at, struct live, by_id);
+
+		if (!text_equal(l->task.id, id))
+			continue;
+		found = l;
+		++*ret_n;
+	}
+	return found;
+}
+
+/* ---- limits ---- */
+
+static int move_line(struct live *l)
 {
 	struct line *line = line_get(l->project, l->group);
-	bool waits = l->place != PLACE_NONE;
 
 	if (!line)
 		return -ENOMEM;
-	if (waits)
-		queue_remove(t, l);
 	l->line = line;
-	if (waits)
-		queue_add(t, l);
+	queue_place(l);
 	return 0;
 }
 
@@ -361,7 +555,7 @@ static int set_group_parallel(struct tasks *t, struct group *g, unsigned paralle
 
 	g->parallel = parallel;
 	list_for_each (at, following, &g->members) {
-		int e = move_line(t, list_entry(at, struct live, group_link));
+		int e = move_line(list_entry(at, struct live, group_link));
 
 		if (e != 0)
 			r = e;
@@ -416,80 +610,164 @@ unsigned tasks_parallel(const struct tasks *t, struct text group)
 	return g ? g->parallel : t && !group.data ? t->parallel : 0;
 }
 
-static void leave_group(struct live *l)
+/* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
+ * program that is stopped would notice neither its time limit nor a request to end ---- */
+
+bool task_group_is_paused(const struct tasks *t, struct text group)
 {
-	if (!l->group)
+	const struct group *g = t && group.data ? group_find(t, group) : NULL;
+
+	return g ? g->paused : t && !group.data && t->paused;
+}
+
+void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg)
+{
+	if (!t)
 		return;
-	list_remove(&l->group_link);
-	group_drop(l->project->tasks, l->group);
+	list_for_each (at, following, &t->groups) {
+		const struct group *g = list_entry(at, struct group, link);
+
+		if (g->paused)
+			fn(arg, text_of(g->name));
+	}
 }
 
-void live_free(struct live *l)
+/* Its members have another place in the queue from now on. */
+static void pause_group(struct tasks *t, struct group *g, bool paused)
 {
-	struct tasks *t = l->project->tasks;
-
-	leave_group(l);
-	task_write_drop(l);
-	queue_drop_waits(l);
-	list_remove(&l->link);
-	list_remove(&l->held_link);
-	sorted_remove(&l->project->recent, &l->recent_link);
-	if (l->task.state > TASK_RUNNING)
-		live_leave_ended(l);
-	table_remove(&t->by_id, &l->by_id);
-	table_remove(&t->by_name, &l->by_name);
-	free_texts(l);
-	free(l->waits);
-	free(l);
+	if (g->paused == paused)
+		return;
+	g->paused = paused;
+	t->n_paused += paused ? 1 : -1U;
+	list_for_each (at, following, &g->members)
+		queue_place(list_entry(at, struct live, group_link));
+	group_drop(t, g);
 }
 
-static struct live *find_named(struct tasks *t, struct text project, struct text id)
+struct pause {
+	struct request request;
+	struct text group; /* {NULL, 0}: all */
+	bool paused;
+	bool changes; /* it was not so before */
+};
+
+static int add_pause_event(const struct pause *p)
 {
-	const struct project *p = project_find(t, project);
-	uint64_t hash = p ? name_hash(p, table_hash(id)) : 0;
+	struct event_new e = {.type = p->paused ? "task.paused" : "task.resumed"};
+	struct event_data d;
 
-	for (struct table_link *at = p ? table_find(&t->by_name, hash) : NULL; at;
-	     at = table_next(at)) {
-		struct live *l = list_entry(at, struct live, by_name);
-
-		if (l->project == p && text_equal(l->task.id, id))
-			return l;
-	}
-	return NULL;
+	event_data_begin(&d);
+	packer_text(&d.members, "group", p->group);
+	return event_add_data(p->request.tasks->events, &e, &d);
 }
 
-struct live *live_find(struct tasks *t, struct text project, struct text id, unsigned *ret_n)
+static int pause_run(struct work *w, int lane)
 {
-	struct live *found = NULL;
+	struct pause *p = list_entry(w, struct pause, request.work);
+	struct connection *db = store_writer(p->request.tasks->store);
+	int r;
 
-	if (project.data) {
-		found = find_named(t, project, id);
-		*ret_n = found != NULL;
-		return found;
-	}
-	*ret_n = 0;
-	for (struct table_link *at = table_find(&t->by_id, table_hash(id)); at && *ret_n < 2;
-	     at = table_next(at)) {
-		struct live *l = list_entry(at, struct live, by_id);
-
-		if (!text_equal(l->task.id, id))
-			continue;
-		found = l;
-		++*ret_n;
-	}
-	return found;
+	(void)lane;
+	r = p->paused ? store_task_pause(db, p->group, clock_utc_ms(), &p->changes)
+		      : store_task_resume(db, p->group, &p->changes);
+	return r == 0 && p->changes ? add_pause_event(p) : r;
 }
 
-/* Drops only from the old end: there must be no gaps between the ended ones in memory. */
-void project_trim(struct project *p)
+static int apply_pause(const struct pause *p)
 {
-	while (p->n_recent > TASK_RECENT_MAX) {
-		struct live *l = list_entry(p->ended.first, struct live, order);
+	struct tasks *t = p->request.tasks;
+	struct group *g;
 
-		if (record_pending(&l->record))
-			return;
-		if (p->whole_from <= l->task.seq)
-			p->whole_from = l->task.seq + 1;
-		live_free(l);
+	if (!p->group.data) {
+		t->paused = p->paused;
+		return 0;
 	}
+	g = p->paused ? group_get(t, p->group) : group_find(t, p->group);
+	if (g)
+		pause_group(t, g, p->paused);
+	return g || !p->paused ? 0 : -ENOMEM;
+}
+
+static void pause_finished(struct work *w, int result)
+{
+	struct pause *p = list_entry(w, struct pause, request.work);
+	struct tasks *t = p->request.tasks;
+
+	if (result == 0)
+		result = apply_pause(p);
+	records_touch(&t->records);
+	request_done(&p->request, result);
+	queue_run(t);
+}
+
+static int check_pause(const struct tasks *t, struct text group, bool paused, struct error *error)
+{
+	if (t->records.stopping)
+		return refuse(error, REFUSE_STOPPING, "koined is stopping");
+	if (!group.data)
+		return 0;
+	if (group.len == 0 || group.len > TASK_NAME_MAX || memchr(group.data, '\0', group.len))
+		return refuse_field(error, "group",
+				    "group must have 1 to %d bytes, and no NUL byte",
+				    TASK_NAME_MAX);
+	if (paused && t->n_paused >= TASK_PAUSES_MAX)
+		return refuse(error, REFUSE_LIMIT, "too many paused groups (limit %d)",
+			      TASK_PAUSES_MAX);
+	return 0;
+}
+
+/* In the order of the calls: the writer takes them, and the loop applies them, in that order. */
+static int pause_submit(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
+{
+	struct pause *p = request_new(t, sizeof(*p), pause_run, pause_finished);
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	p->paused = paused;
+	p->request.fn = fn;
+	p->request.arg = arg;
+	r = arena_copy_text(&p->request.arena, group, &p->group)
+		    ?: workers_submit(t->workers, &p->request.work, true);
+	if (r != 0)
+		request_free(p);
+	return r;
+}
+
+int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
+	       struct error *error)
+{
+	return check_pause(t, group, paused, error) ?: pause_submit(t, group, paused, fn, arg);
+}
+
+static bool is_among(const struct text *groups, unsigned n, const char *name)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (text_is(groups[i], name))
+			return true;
+	}
+	return false;
+}
+
+int task_pauses_set(struct tasks *t, const struct text *groups, unsigned n)
+{
+	int r = 0;
+
+	t->paused = is_among(groups, n, "");
+	for (unsigned i = 0; i < n; i++) {
+		struct group *g = groups[i].len > 0 ? group_get(t, groups[i]) : NULL;
+
+		if (g)
+			pause_group(t, g, true);
+		else if (groups[i].len > 0)
+			r = -ENOMEM;
+	}
+	list_for_each (at, following, &t->groups) {
+		struct group *g = list_entry(at, struct group, link);
+
+		if (g->paused && !is_among(groups, n, g->name))
+			pause_group(t, g, false);
+	}
+	wake_send(t->more);
+	return r;
 }

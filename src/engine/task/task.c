@@ -113,7 +113,7 @@ static int deletion_run(struct work *w, int lane)
 /* The store has deleted it: it goes from memory, with its output. */
 static void forget(struct tasks *t, const struct task *row)
 {
-	struct project *p = project_find(t, row->project);
+	struct project *p = project_find(t, row->project, false);
 	unsigned n;
 	struct live *l = live_find(t, row->project, row->id, &n);
 	char path[4096];
@@ -233,7 +233,7 @@ static char **copy_program(const char *const *program)
 
 int tasks_add_project(struct tasks *t, const struct task_project *in)
 {
-	struct project *p = project_get(t, text_of(in->folder));
+	struct project *p = project_find(t, text_of(in->folder), true);
 
 	if (!p)
 		return -ENOMEM;
@@ -251,16 +251,6 @@ int tasks_add_project(struct tasks *t, const struct task_project *in)
 	return 0;
 }
 
-static int add_group(struct tasks *t, const struct task_group_limit *in)
-{
-	struct group *g = group_get(t, text_of(in->name));
-
-	if (!g)
-		return -ENOMEM;
-	g->parallel = in->parallel;
-	return 0;
-}
-
 static int make_folder(const char *path, struct error *error)
 {
 	int r = file_make_folder(path);
@@ -271,7 +261,7 @@ static int make_folder(const char *path, struct error *error)
 		      strerror(-r));
 }
 
-static int set_up(struct tasks *t, const struct tasks_opts *opts)
+static int set_up(struct tasks *t, const struct tasks_opts *opts, struct error *error)
 {
 	const struct records_opts records = {
 		.events = t->events,
@@ -295,7 +285,8 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts)
 	for (unsigned i = 0; r == 0 && i < opts->n_projects; i++)
 		r = tasks_add_project(t, &opts->projects[i]);
 	for (unsigned i = 0; r == 0 && i < opts->n_groups; i++)
-		r = add_group(t, &opts->groups[i]);
+		r = tasks_set_parallel(t, text_of(opts->groups[i].name), opts->groups[i].parallel,
+				       error);
 	return r;
 }
 
@@ -372,7 +363,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = t->output_folder ? make_folder(t->output_folder, error) : -ENOMEM;
 	if (r != 0)
 		return r;
-	r = set_up(t, opts);
+	r = set_up(t, opts, error);
 	if (r != 0)
 		return r;
 	r = tasks_recover(t, error);

@@ -310,6 +310,17 @@ bool task_report_more(struct tasks *t)
 
 /* ---- what becomes of a change ---- */
 
+/* Another host has changed the task. It waits until it is read again. */
+static void lost(struct live *l, bool claim)
+{
+	log_debug(claim ? "another host claimed the task first" : "another host changed the task",
+		  "task=%.*s", TEXT_ARGS(l->task.id));
+	if (l->run)
+		run_lose(l->run);
+	queue_remove(l);
+	record_stale(&l->record);
+}
+
 static void change_stored(struct record_change *change, bool recovered)
 {
 	struct task_change *c = change_of(change);
@@ -317,7 +328,7 @@ static void change_stored(struct record_change *change, bool recovered)
 	struct live *l = live_of(change);
 
 	if (is_lost(c)) {
-		task_lost(t, l, c->guard.by == TASK_GUARD_CLAIM);
+		lost(l, c->guard.by == TASK_GUARD_CLAIM);
 		change_free(change);
 	} else {
 		task_cancel_requested(t, l, &c->row, c->kept.cancel != 0);

@@ -24,7 +24,7 @@ FIXTURE(crowd_setup, world_teardown);
 
 static struct project *project_of(struct world *w)
 {
-	return project_find(tasks_of(w), text_of(w->project));
+	return project_find(tasks_of(w), text_of(w->project), false);
 }
 
 static struct live *live(struct world *w, const char *id)
@@ -177,7 +177,7 @@ TEST(a_group_without_tasks_and_limit_is_dropped)
 	assert_int_equal(task_clean(tasks_of(w), &all, on_cleaned, &cleaned), 0);
 	stage_until(&w->stage, cleaned.n);
 	set_limit(w, "passing", 0);
-	assert_null(group_find(tasks_of(w), TEXT("passing")));
+	assert_int_equal(tasks_of(w)->groups_by_name.n, 1); /* "alone" has a limit */
 	told = run(w, "true");
 	wait_for(w, told.id, TASK_COMPLETED);
 }
