@@ -271,7 +271,7 @@ export function enter(root, place) {
 				wish();
 			});
 
-		renew(list, sessions.length === 0 ? empty('No sessions. Start a session above, or with koine session run.') : tree(sessions), more);
+		renew(list, sessions.length === 0 ? empty('No sessions. Start a session above, or with koine session add.') : tree(sessions), more);
 		return undefined;
 	}
 

@@ -24,8 +24,8 @@ TMUX = ["tmux", "-L", "recording", "-f", "/dev/null"]
 
 # Terminal, keys, what is on its screen afterwards (or on the other's, with its name).
 SCENE = [
-    ("agent", "koine session run --follow ship the release\n", "waits for approval"),
-    ("you", "koine approvals -w\n", "deploy"),
+    ("agent", "koine session add --follow ship the release\n", "waits for approval"),
+    ("you", "koine approval watch\n", "deploy"),
     ("you", "a", None),
     ("agent", "", "deployed to production"),
     ("you", "q", r"\$$"),

@@ -20,7 +20,6 @@ extern const struct command notify_commands[];
 extern const struct command project_commands[];
 extern const struct command server_commands[];
 extern const struct command session_commands[];
-extern const struct command status_commands[];
 extern const struct command task_commands[];
 extern const struct command top_commands[];
 

@@ -115,6 +115,8 @@ static void print_options(FILE *out, const struct option *rows)
 	for (const struct option *o = rows; o->name; o++) {
 		char left[64];
 
+		if (!o->help)
+			continue;
 		snprintf(left, sizeof(left), "%s%s%s%s%s%s", o->short_name ? o->short_name : "  ",
 			 o->short_name ? ", " : "  ", o->name,
 			 !o->value    ? ""
@@ -160,12 +162,23 @@ static void help_print(const struct command_group *groups)
 	      stdout);
 }
 
+static void print_shortcuts(void)
+{
+	fputs("\nShortcuts:\n", stdout);
+	for (const struct alias *a = aliases; a->typed.noun; a++) {
+		if (a->is_shown)
+			printf("  %-*s  koine %s %s\n", COMMAND_WIDTH, a->typed.noun, a->means.noun,
+			       a->means.verb);
+	}
+}
+
 /* Every command, the common options and the exit codes. */
 static void help_print_all(const struct command_group *groups)
 {
 	fputs(usage, stdout);
 	for (const struct command_group *g = groups; g->title; g++)
 		print_group(stdout, g);
+	print_shortcuts();
 	fputs("\nCommon options (accepted anywhere before --):\n", stdout);
 	print_options(stdout, options_of_all);
 	fputs("\nkoine connects to the server given by --url or --socket. Without them it uses\n"
@@ -236,8 +249,8 @@ static const struct command_group groups[] = {
 	{"Approve requests", {approval_commands, notify_commands, page_commands}},
 	{"Connect agents", {connect_commands, mcp_commands}},
 	{"Manage the daemon",
-	 {status_commands, top_commands, doctor_commands, metrics_commands, event_commands,
-	  host_commands, daemon_commands, dialect_commands}},
+	 {top_commands, doctor_commands, metrics_commands, event_commands, host_commands,
+	  daemon_commands, dialect_commands}},
 	{"Call any JSON-RPC server", {server_commands}},
 	{"Help", {help_commands}},
 	{NULL},
@@ -253,6 +266,8 @@ static int cmd_help(struct cli *cli)
 {
 	const struct command *of = NULL;
 	const struct command *c;
+	const struct alias *a;
+	const char *verb;
 
 	if (cli->n_args == 0) {
 		help_print(groups);
@@ -262,10 +277,12 @@ static int cmd_help(struct cli *cli)
 		help_print_all(groups);
 		return EX_OK;
 	}
+	a = alias_find(cli->args[0], NULL, NULL);
+	verb = cli->n_args > 1 ? cli->args[1] : a ? a->means.verb : NULL;
 	c = command_need(groups, NULL, cli->args[0]);
-	if (c && c->subs && cli->n_args > 1) {
+	if (c && c->subs && verb) {
 		of = c;
-		c = command_need(groups, of, cli->args[1]);
+		c = command_need(groups, of, verb);
 	}
 	if (!c)
 		return EX_USAGE;

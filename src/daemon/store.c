@@ -53,7 +53,7 @@ int daemon_adopt(const struct settings *s)
 	else
 		printf("Accepted %s on this machine; trusted owner: %s\n", a.path, a.aside);
 	printf("Held %lld tasks (to release them: koine task release)\n", (long long)a.n_tasks);
-	printf("Disabled %lld schedules (to enable them: koine automation enable)\n",
+	printf("Disabled %lld schedules (to enable them: koine rule enable)\n",
 	       (long long)a.n_jobs);
 	printf("Removed %lld grants, and revoked the trust in all projects\n",
 	       (long long)a.n_grants);

@@ -308,9 +308,13 @@ int store_task_clean(struct connection *c, const struct store_task_query *query,
 {
 	QUERY ended[N_CLEANS] = CLEANS("state >= 2");
 	QUERY completed[N_CLEANS] = CLEANS("state = 2");
+	QUERY one = CLEAN("seq = :seq AND state >= 2");
 	unsigned by =
 		(query->project.data ? CLEAN_PROJECT : 0) | (query->group.data ? CLEAN_GROUP : 0);
 
+	if (query->seq > 0)
+		return rows_all(c, &one, arena, ret_tasks, ret_n, BIND(":seq", query->seq),
+				BIND(":limit", query->limit));
 	return rows_all(c, query->state == TASK_COMPLETED ? &completed[by] : &ended[by], arena,
 			ret_tasks, ret_n, BIND_IF(":project", query->project),
 			BIND_IF(":group", query->group), BIND(":limit", query->limit));

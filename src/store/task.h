@@ -96,6 +96,7 @@ int store_task_find_named(struct connection *c, struct arena *arena, struct task
 			  unsigned n);
 
 struct store_task_query {
+	int64_t seq;           /* of one task, for store_task_clean; 0: any */
 	struct text project;   /* data NULL: all */
 	int state;             /* enum task_state, or -1: any */
 	enum task_skips skips; /* with state TASK_FAILED */
@@ -140,7 +141,7 @@ int store_task_count(struct connection *c, struct arena *arena, struct task_tall
 int store_task_groups(struct connection *c, struct text project, struct arena *arena,
 		      struct task_tally **ret_groups, unsigned *ret_n);
 
-/* Deletes up to q->limit tasks that have ended, of that project, group and state, and that no open
+/* Deletes up to q->limit tasks that have ended, of that project, group and state, or the one of q->seq, and that no open
  * task comes after; reports them as store_task_sweep does. */
 int store_task_clean(struct connection *c, const struct store_task_query *q, struct arena *arena,
 		     struct task **ret_tasks, unsigned *ret_n);

@@ -18,7 +18,7 @@ def two_terminals():
     """One that follows the session until it waits, and one with the list of what waits."""
     with Daemon("--set", "session.program=" + SCRIPT) as d:
         with Terminal(of(d), "approvals", "-w") as list_, \
-                Terminal(of(d), "session", "run", "--follow", 'ship the "release"') as session:
+                Terminal(of(d), "session", "add", "--follow", 'ship the "release"') as session:
             session.expect('> ship the "release"')
             session.expect('You want me to ship the "release". I will ask first.')
             session.expect("deploy waits for approval: koine approve ")

@@ -292,7 +292,7 @@ def test_grants_are_shown_and_ended():
         same((grant["verdict"], grant["tool"], grant["uses"]), ("allow", "Bash", 1), "grant")
         check(re.search(r"(?m)^%s  allow +- +- +\d{4}-.* 1  Bash" % grant["id"][:8],
                         koine(env, "grants").out), "%r", koine(env, "grants").out)
-        koine(env, "grants", "revoke", grant["id"])
+        koine(env, "grant", "delete", grant["id"])
         same(json.loads(koine(env, "grants", "--json").out), [], "ended")
         same(status(c, ask(c)), "pending", "and asked again")
         koine(env, "grants", "end", code=64)

@@ -264,7 +264,7 @@ def test_the_log_keeps_what_commands_printed():
                 same(len(c.call("automation.log", {"project": ""})["log"]), 4, "of the settings")
                 check(seen in (None, log), "the same after a restart")
                 seen = log
-                shown = subprocess.run([KOINE, "automation", "log"], stdout=subprocess.PIPE,
+                shown = subprocess.run([KOINE, "rule", "log"], stdout=subprocess.PIPE,
                                        env=of(d)).stdout.decode()
                 check("\n    one\n    two\n" in shown and "    5000\n" in shown, "%r", shown)
                 lost = re.findall(r"\n    \(([\d,]+) earlier bytes were not stored\)\n", shown)
@@ -313,7 +313,7 @@ def test_a_rule_that_needs_approval_asks_and_waits():
             c.call("memory.delete", {"memory_id": second["id"]})
             wait_until(lambda: open(said).read() == "done\ntrusted\n", "the trusted rule")
             same(asked(c), [], "questions")
-            with Running(of(d), "automation", "run", "careful") as run:
+            with Running(of(d), "rule", "run", "careful") as run:
                 wait_until(lambda: len(asked(c)) == 1, "the question of a run by hand")
                 c.call("approval.decide", {"id": asked(c)[0]["id"], "decision": "approve"})
                 done = run.finish()

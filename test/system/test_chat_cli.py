@@ -207,11 +207,11 @@ def test_ended_conversations_are_shown_and_purged():
         check("My name is Alice." in koine(env, "messages", "--ended", number).out, "messages")
         check("ended conversation not found: number 99" in
               koine(env, "messages", "--ended", "99", code=1).err, "another")
-        for wrong in ("purge",), ("purge", "x"), ("purge", number, "--all"), ("other",):
-            koine(env, "conversations", *wrong, code=64)
+        for wrong in ("delete",), ("delete", "x"), ("delete", number, "--all"), ("other",):
+            koine(env, "conversation", *wrong, code=64)
         koine(env, "messages", "one", "--ended", number, code=64)
-        same(koine(env, "conversations", "purge", number).out, "1 conversation purged\n")
-        same(koine(env, "conversations", "purge", "--all").out, "0 conversations purged\n")
+        same(koine(env, "conversation", "delete", number).out, "1 conversation purged\n")
+        same(koine(env, "conversation", "delete", "--all").out, "0 conversations purged\n")
         same(len(koine(env, "conversations", "--ended").out.splitlines()), 1, "lines")
 
 

@@ -320,7 +320,7 @@ def checks(folder, port):
 # What other tools call it: each is a command, or a line for a shell.
 MEANT = {
     "start": "daemon start", "stop": "daemon stop", "ps": "task list", "logs": "daemon log",
-    "inbox": "approvals", "rules": "automation list", "config": "koined --check",
+    "inbox": "approvals", "config": "koined --check",
     "search": "memory search", "aprove": "approve",
 }
 
@@ -355,7 +355,7 @@ def help_of(environment, words):
 
 def commands_in(text):
     """The names of the rows of a help that stand under a title, but not those of options."""
-    return re.findall(r"^  ([a-z]+)  ", text.split("\nOptions")[0], re.M)
+    return re.findall(r"^  ([a-z]+)  ", re.split("\n(?:Options|Shortcuts)", text)[0], re.M)
 
 
 def helps(environment):
@@ -408,7 +408,7 @@ def check_help_fits(environment):
     """No row of any help is wider than a terminal, and none is lost."""
     texts = helps(environment)
     wide = [row for text in texts.values() for row in text.splitlines() if len(row) > 80]
-    good = not wide and len(texts) > 60 and ("conversations",) in texts
+    good = not wide and len(texts) > 60 and ("conversation", "list") in texts
     print(f"{'ok' if good else 'FAIL'} help fits 80 columns" + "".join(f"\n     {w}" for w in wide))
     return good
 

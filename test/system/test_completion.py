@@ -298,7 +298,7 @@ def test_all_of_help_is_offered_in_fish():
 def test_help_is_the_description():
     with Folder() as folder:
         env = environment(folder)
-        same(direct(env, folder, "task", "")[1]["get"], "Show one task in full")
+        same(direct(env, folder, "task", "")[1]["show"], "Show one task in full")
         same(direct(env, folder, "task", "list", "--")[1]["--state"][:15], "show only tasks")
         # A command's own hides the common one.
         same(direct(env, folder, "hook", "--")[1]["--timeout"][:4], "wait")
@@ -312,18 +312,18 @@ def test_what_the_tables_say_of_values():
         (["hook", "-f", "c"], "words", ["claude", "codex", "cursor", "copilot"]),
         (["connect", "c"], "words", ["claude", "codex", "copilot", "cursor"]),
         (["connect", "claude", ""], "words", []),
-        (["grants", ""], "words", ["revoke"]),
-        (["help", "sess"], "words", ["session"]),
+        (["grant", ""], "words", ["list", "delete"]),
+        (["help", "sess"], "words", ["session", "sessions"]),
         (["help", "session", "unarch"], "words", ["unarchive"]),
         (["backup", ""], "files", []),
         (["memory", "import", ""], "files", []),
         (["--token-file="], "files", []),
-        (["task", "add", "--directory", ""], "folders", []),
+        (["task", "add", "--dir", ""], "folders", []),
         (["task", "add", "--", "--"], "words", []),
         (["task", "add", "some", ""], "words", []),
         (["no-such-command", ""], "words", []),
         (["task", "no-such", ""], "words", []),
-        (["task", "get", "--no-such", ""], "words", []),
+        (["task", "show", "--no-such", ""], "words", []),
     ]
     with Folder() as folder:
         env = environment(folder)
@@ -335,18 +335,18 @@ def test_what_the_tables_say_of_values():
 def test_dialects_are_offered_with_where_their_clients_look():
     with Folder() as folder:
         env = environment(folder)
-        for words in (["dialects", "enable", ""], ["dialects", "disable", "hld", ""]):
+        for words in (["dialect", "enable", ""], ["dialect", "disable", "hld", ""]):
             how, got = direct(env, folder, *words)
             same(how, "words")
             check("koine" not in got, "what has one place only: %r", got)
             same(got["nexus"], "http:127.0.0.1:8765")
             check({"ash", "hld", "ocg", "nexus", "aiwg", "gateway", "mcp"} <= set(got), "%r", got)
-        same(list(direct(env, folder, "dialects", "enable", "ne", shell="bash")[1]), ["nexus"])
+        same(list(direct(env, folder, "dialect", "enable", "ne", shell="bash")[1]), ["nexus"])
         # Settings that koined does not take are nothing to complain about at a Tab.
         os.makedirs(folder("broken/koine"))
         with open(folder("broken/koine/koine.conf"), "w") as f:
             f.write("[daemon]\nnonsense = 1\n")
-        same(direct(dict(env, XDG_CONFIG_HOME=folder("broken")), folder, "dialects", "enable", ""), ("words", {}))
+        same(direct(dict(env, XDG_CONFIG_HOME=folder("broken")), folder, "dialect", "enable", ""), ("words", {}))
 
 
 def test_koined_offers_its_own():
@@ -402,7 +402,7 @@ class World(contextlib.ExitStack):
 def test_what_there_is_is_offered_with_its_first_words():
     with World() as w:
         rows = [
-            (["task", "get", ""], w.task, "queued fix the tests"),
+            (["task", "show", ""], w.task, "queued fix the tests"),
             (["task", "add", "--after", ""], w.task, "queued fix the tests"),
             (["session", "show", ""], w.session, "completed greeting say hello"),
             (["events", "--session", ""], w.session, "completed greeting say hello"),
@@ -410,11 +410,11 @@ def test_what_there_is_is_offered_with_its_first_words():
             (["approvals", ""], w.approval, "Bash make all"),
             (["memory", "show", ""], w.memory, "Anna moved to Oslo"),
             (["memory", "add", "--replaces", ""], w.memory, "Anna moved to Oslo"),
-            (["grants", "revoke", ""], w.grant, "allow Read"),
+            (["grant", "delete", ""], w.grant, "allow Read"),
             (["send", "--agent", ""], "model", "openai m"),
-            (["session", "run", "-a", ""], "recall", "recall"),
+            (["session", "add", "-a", ""], "recall", "recall"),
             (["messages", ""], "kitchen", "recall"),
-            (["automation", "run", ""], "tidy", ""),
+            (["rule", "run", ""], "tidy", ""),
             (["call", ""], "memory.add", "Add a memory"),
             (["wire", ""], "ping", None),
             (["project", "show", ""], w.daemon.root, "nothing"),
@@ -432,9 +432,9 @@ def test_the_socket_on_the_line_is_asked():
     with World() as w:
         path = w.env["KOINE_SOCKET"]
         env = environment(w.folder)
-        same(offered(env, w.folder, "task", "get", ""), [], "from nobody")
+        same(offered(env, w.folder, "task", "show", ""), [], "from nobody")
         for before in (["--socket", path], ["--socket=" + path], ["-s", path], ["-u", "unix:" + path]):
-            same(offered(env, w.folder, *before, "task", "get", ""), [w.task], "%r" % before)
+            same(offered(env, w.folder, *before, "task", "show", ""), [w.task], "%r" % before)
         same(offered(env, w.folder, "-s", path, "memory", "show", ""), [w.memory])
 
 
@@ -442,7 +442,7 @@ def test_each_shell_offers_what_there_is():
     with World() as w:
         for shell in ASK:
             installed(shell)
-            lines = ["koine task get ", "koine approve ", "koine memory show ", "koine session log ",
+            lines = ["koine task show ", "koine approve ", "koine memory show ", "koine session log ",
                      "koine task list --state=r", "koine call memory.add con", "koined --listen=as"]
             got = ask(shell, w.env, w.folder, *lines)
             # bash replaces only what follows a "=".
@@ -465,7 +465,7 @@ def test_the_newest_come_first_and_no_more_than_a_hundred():
 def test_nothing_is_offered_and_nothing_said_without_a_daemon():
     with Folder() as folder:
         env = environment(folder)
-        lines = ["koine task get ", "koine memory show ", "koine call ", "koine call memory.add ",
+        lines = ["koine task show ", "koine memory show ", "koine call ", "koine call memory.add ",
                  "koine approve ", "koine send --agent ", "koine --server-uid x task get ",
                  "koine task --project /no/such get "]
         for words in lines:
@@ -481,7 +481,7 @@ def test_a_server_that_does_not_answer_ends_in_time():
         silent.bind(folder("koine.sock"))
         silent.listen(0)
         env = environment(folder, KOINE_SOCKET=folder("koine.sock"), KOINE_COMPLETE_MS="50")
-        same(run([KOINE, "__complete", "bash", "task", "get", ""], env, folder)[0], "", "no answer")
+        same(run([KOINE, "__complete", "bash", "task", "show", ""], env, folder)[0], "", "no answer")
         # Now nobody is let in any more: connecting itself waits.
         waiting = []
         with contextlib.ExitStack() as stack:
@@ -491,7 +491,7 @@ def test_a_server_that_does_not_answer_ends_in_time():
                 if s.connect_ex(folder("koine.sock")) != 0:
                     break
                 waiting.append(s)
-            same(run([KOINE, "__complete", "bash", "task", "get", ""], env, folder)[0], "")
+            same(run([KOINE, "__complete", "bash", "task", "show", ""], env, folder)[0], "")
 
 
 def test_half_a_line_harms_nothing():
@@ -524,7 +524,7 @@ def test_only_what_can_be_seen_is_offered():
         c.call("approval.create", {"tool": "Bash", "input": {"command": SAYS}})
         env = environment(folder, d)
         same(sorted(offered(env, folder, "task", "list", "--group", "")), sorted(HOSTILE))
-        for words in (["task", "get", ""], ["memory", "show", ""], ["approve", ""]):
+        for words in (["task", "show", ""], ["memory", "show", ""], ["approve", ""]):
             for shell in ASK:
                 out, _ = run([KOINE, "__complete", shell, *words], env, folder)
                 check(is_harmless(out), "%r", out)
@@ -552,7 +552,7 @@ def check_hostile(name):
                                   "out%d" % i)
                 same([t["group"] for t in json.loads(out)], [group], "in %s" % name)
             # Descriptions on the screen: two Tabs list.
-            shell.terminal.type("koine task get task-00\t\t")
+            shell.terminal.type("koine task show task-00\t\t")
             shell.terminal.expect("touch HACKED")
             shell.line("")
             for quote in "\"'":
@@ -599,14 +599,14 @@ def check_tab(name):
     with World() as w, Shell(name, w.env, w.folder) as shell:
         same(shell.line("koine sess\t").rstrip(), "koine session")
         same(shell.line("koine task can\t").rstrip(), "koine task cancel")
-        same(shell.line("koine task get ta\t").rstrip(), "koine task get " + w.task)
+        same(shell.line("koine task show ta\t").rstrip(), "koine task show " + w.task)
         same(shell.line("koine task list --state=q\t").rstrip(), "koine task list --state=queued")
         same(shell.line("koine task list --stat\t").rstrip(), "koine task list --state")
         same(shell.line("koine call memory.add conte\t"), "koine call memory.add content=")
         same(shell.line("koined --log-level=deb\t").rstrip(), "koined --log-level=debug")
         os.mkdir(w.folder("some folder"))
         open(w.folder("some file"), "w").close()
-        same(shell.line("koine backup some\\ fi\t").rstrip(), "koine backup some\\ file")
+        same(shell.line("koine store backup some\\ fi\t").rstrip(), "koine store backup some\\ file")
         same(shell.line("koine task add --directory some\t").rstrip(" /"),
              "koine task add --directory some\\ folder")
         same(shell.line("koined --config=some\\ fi\t").rstrip(), "koined --config=some\\ file")

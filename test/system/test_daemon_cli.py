@@ -158,7 +158,7 @@ def begin(home, *args):
 
 
 def state_of(home, task):
-    return json.loads(home.koine("task", "get", task, "--json"))["state"]
+    return json.loads(home.koine("task", "show", task, "--json"))["state"]
 
 
 def run_until(home, name, *args):
@@ -195,7 +195,7 @@ def test_a_wait_tells_a_stop_of_koined_from_the_end_of_its_task():
         home.koine("daemon", "start")
         run_until(home, "never", "--retry", "3")
         waits = begin(home, "task", "wait", "0")
-        follows = begin(home, "task", "follow", "0")
+        follows = begin(home, "task", "watch", "0")
         calls = lambda: json.loads(home.koine("call", "daemon.status", "--json"))["calls_in_flight"]
         wait_until(lambda: calls() >= 2, "both wait")
         home.koine("daemon", "restart")
@@ -272,7 +272,7 @@ def test_a_drain_may_take_longer_than_other_calls():
 
 
 def test_a_test_of_a_notifier_may_take_longer_than_other_calls():
-    waits_for("notify.test", "notify.test", (b"test message sent by phone, which has no buttons\n", b""), "notify", "test", "phone")
+    waits_for("notify.test", "notify.test", (b"test message sent by phone, which has no buttons\n", b""), "notifier", "test", "phone")
 
 
 def test_a_drain_waits_for_commands_of_rules():
@@ -280,7 +280,7 @@ def test_a_drain_waits_for_commands_of_rules():
         write_settings(home.path, "[rule backup]\nevery = 1d\ncommand = touch %s; until [ -e %s ]; do sleep 0.02; done\n"
                        % (home("begun"), home("go")))
         home.koine("daemon", "start")
-        rule = begin(home, "automation", "run", "backup")
+        rule = begin(home, "rule", "run", "backup")
         wait_until(lambda: os.path.exists(home("begun")), "it runs")
         p = begin(home, "daemon", "stop", "--drain")
         same(p.stderr.readline(), b"1 rule is running; waiting\n", "what it says")

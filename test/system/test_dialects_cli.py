@@ -79,7 +79,7 @@ def test_a_running_koined_is_shown_as_it_is():
 
 def test_a_port_that_gave_way_is_shown():
     with Home() as home, taken_port(8765):
-        home.koine("dialects", "enable", "nexus", "--yes")
+        home.koine("dialect", "enable", "nexus", "--yes")
         home.koine("daemon", "start")
         row = rows(home)[0]["nexus"]
         same(row["state"], "moved", "state")
@@ -104,7 +104,7 @@ def test_enable_and_disable_leave_the_file_as_it_was():
         path = write_settings(home.path, OWN_FILE.decode())
         with open(path, "wb") as f:
             f.write(OWN_FILE)
-        said = home.koine("dialects", "enable", "hld", "ash", "mcp", "--yes")
+        said = home.koine("dialect", "enable", "hld", "ash", "mcp", "--yes")
         check("+hld = on ; koine dialects" in said, said)
         check("-ash=off\n" in said and "+ash=on ; was off\n" in said, said)
         check("(backup: %s.koine-backup)" % path in said, said)
@@ -112,29 +112,29 @@ def test_enable_and_disable_leave_the_file_as_it_was():
             same(f.read(), OWN_FILE, "the backup")
         found, _ = rows(home)
         same([found[n]["setting"] for n in ("hld", "ash", "mcp")], ["on"] * 3, "settings")
-        check("Nothing to change" in home.koine("dialects", "enable", "hld", "--yes"), "no words")
-        home.koine("dialects", "disable", "mcp", "--yes")
-        home.koine("dialects", "disable", "ash", "hld", "--yes")
+        check("Nothing to change" in home.koine("dialect", "enable", "hld", "--yes"), "no words")
+        home.koine("dialect", "disable", "mcp", "--yes")
+        home.koine("dialect", "disable", "ash", "hld", "--yes")
         same(settings(home), OWN_FILE, "the file")
 
 
 def test_a_file_that_was_made_goes_again():
     with Home() as home:
-        home.koine("dialects", "enable", "nexus", "--yes")
+        home.koine("dialect", "enable", "nexus", "--yes")
         same(settings(home), b"[listen] ; koine dialects\nnexus = on ; koine dialects\n", "the file")
-        home.koine("dialects", "disable", "nexus", "--yes")
+        home.koine("dialect", "disable", "nexus", "--yes")
         same(os.listdir(home("config", "koine")), [], "what is left")
 
 
 def test_disable_once_more_switches_off():
     with Home() as home:
-        home.koine("dialects", "enable", "hld", "--yes")
-        home.koine("dialects", "disable", "hld", "--yes")
+        home.koine("dialect", "enable", "hld", "--yes")
+        home.koine("dialect", "disable", "hld", "--yes")
         same(rows(home)[0]["hld"]["state"], "own", "state")
-        home.koine("dialects", "disable", "hld", "--yes")
+        home.koine("dialect", "disable", "hld", "--yes")
         same(rows(home)[0]["hld"]["state"], "off", "state")
-        check("Nothing to change" in home.koine("dialects", "disable", "hld", "--yes"), "no words")
-        home.koine("dialects", "enable", "hld", "--yes")
+        check("Nothing to change" in home.koine("dialect", "disable", "hld", "--yes"), "no words")
+        home.koine("dialect", "enable", "hld", "--yes")
         same(rows(home)[0]["hld"]["state"], "on", "state")
 
 
@@ -142,23 +142,23 @@ def test_a_restart_makes_it_so():
     with Home() as home:
         home.koine("daemon", "start")
         before = home.pid()
-        said = home.koine("dialects", "enable", "hld", "--yes")
+        said = home.koine("dialect", "enable", "hld", "--yes")
         check("koine daemon restart" in said, said)
         same(home.pid(), before, "the process")
-        home.koine("dialects", "disable", "hld", "--yes")
-        said = home.koine("dialects", "enable", "hld", "--yes", "--restart")
+        home.koine("dialect", "disable", "hld", "--yes")
+        said = home.koine("dialect", "enable", "hld", "--yes", "--restart")
         check("koined has restarted" in said, said)
         same(rows(home)[0]["hld"]["there"], "this koined", "who is there")
         with socket.socket(socket.AF_UNIX) as s:
             s.connect(home(".humanlayer", "daemon.sock"))
-        home.koine("dialects", "disable", "hld", "--yes", "--restart")
+        home.koine("dialect", "disable", "hld", "--yes", "--restart")
         same(os.listdir(home(".humanlayer")), [], "after it is disabled")
         home.koine("daemon", "stop")
 
 
 def test_aiwg_is_for_the_project_where_it_is_said():
     with Home() as home:
-        check("nor a parent contains .aiwg" in home.koine("dialects", "enable", "aiwg", "--yes",
+        check("nor a parent contains .aiwg" in home.koine("dialect", "enable", "aiwg", "--yes",
                                                   status=NO_INPUT), "no words")
         os.makedirs(home("work", ".aiwg"))
         os.makedirs(home("work", "deep"))
@@ -166,7 +166,7 @@ def test_aiwg_is_for_the_project_where_it_is_said():
 
         def enable(folder, status):
             done = subprocess.run(
-                [KOINE, "dialects", "enable", "aiwg", "--yes"], cwd=home(folder),
+                [KOINE, "dialect", "enable", "aiwg", "--yes"], cwd=home(folder),
                 env=clean_environment(home_environment(home.path)), capture_output=True, text=True,
                 timeout=PATIENCE)
             same(done.returncode, status, "exit status: %s" % done.stderr)
@@ -186,15 +186,15 @@ def test_aiwg_is_for_the_project_where_it_is_said():
 
 def test_nothing_is_written_without_a_yes():
     with Home() as home:
-        check("+nexus = on" in home.koine("dialects", "enable", "nexus", "--dry-run"), "no diff")
-        said = home.koine("dialects", "enable", "nexus", status=USAGE)
+        check("+nexus = on" in home.koine("dialect", "enable", "nexus", "--dry-run"), "no diff")
+        said = home.koine("dialect", "enable", "nexus", status=USAGE)
         check("use --yes" in said, said)
         check(not os.path.exists(home("config", "koine", "koine.conf")), "it was written")
 
 
 def answered(home, answer):
     ours, theirs = pty.openpty()
-    command = home.command("dialects", "enable", "nexus")
+    command = home.command("dialect", "enable", "nexus")
     command["stdin"] = theirs
     process = subprocess.Popen(command.pop("args"), stdout=theirs, stderr=theirs, **command)
     os.close(theirs)
@@ -232,11 +232,11 @@ def test_what_cannot_be_is_refused():
             check(words in home.koine("dialects", *args, status=status), "%r", args)
         write_settings(home.path, "[listen]\nnonsense\n")
         check("koine.conf:2:" in home.koine("dialects", status=CONFIG), "no words")
-        check("koine.conf:2:" in home.koine("dialects", "enable", "nexus", "--yes", status=CONFIG),
+        check("koine.conf:2:" in home.koine("dialect", "enable", "nexus", "--yes", status=CONFIG),
               "no words")
         path = write_settings(home.path, "[listen]\n")
         os.chmod(path, 0o400)
-        check("the file is read-only" in home.koine("dialects", "enable", "nexus", "--yes",
+        check("the file is read-only" in home.koine("dialect", "enable", "nexus", "--yes",
                                               status=NO_PERMISSION), "no words")
 
 

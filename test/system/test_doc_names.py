@@ -19,6 +19,7 @@ FOREIGN = set("""
     """.split())
 VALUED = ("-s", "--socket", "-u", "--url", "--framing", "-t", "--timeout", "--retries", "--wait", "--token-file",
           "--server-uid", "--color")
+OLD_NAMES = "\n## Old names\n"  # the heading in doc/cli.md of what no help shows
 SHORT = {"-s", "-u", "-t", "-j", "-V", "-h"}
 
 
@@ -115,7 +116,7 @@ def documents():
                     for p in glob.glob(os.path.join(SOURCE, pattern)))
     for name in names:
         with open(os.path.join(SOURCE, name), encoding="utf-8") as f:
-            yield name, f.read()
+            yield name, f.read().split(OLD_NAMES)[0]
 
 
 def is_manual(name):
@@ -279,13 +280,22 @@ def test_every_command_in_a_document_exists():
     check_all(wrong_calls)
 
 
+def test_old_names_in_a_document_mean_the_new_ones():
+    p = programs()
+    with open(os.path.join(SOURCE, "doc", "cli.md"), encoding="utf-8") as f:
+        found = re.findall(r"(?m)^\| `koine ([a-z ]+?)(?: \.\.\.)?` \| `koine ([a-z ]+?)(?: [.A-Z-].*)?` \|$", f.read().split(OLD_NAMES)[1])
+    check(len(found) > 8, "only %d were found", len(found))
+    for old, new in found:
+        same(p.help(*old.split()), p.help(*new.split()), old)
+
+
 def test_every_command_on_the_page_exists():
     p = programs()
     named = 0
     for path in glob.glob(os.path.join(SOURCE, "web", "*")):
         with open(path, encoding="utf-8") as f:
             text = f.read()
-        named += text.count("koine task add") + text.count("koine session run")
+        named += text.count("koine task add") + text.count("koine session add")
         same(list(wrong_on_the_page(p, text)), [], path)
     check(named > 1, "only %d commands were found", named)
     same(len(list(wrong_on_the_page(p, "Start one with koine session start."))), 1, "a command that does not exist")
@@ -306,7 +316,7 @@ def test_every_method_and_event_in_a_document_exists():
 def test_names_that_do_not_exist_are_found():
     p = programs()
     for find, name, text in (
-            (wrong_calls, "page.md", "Run `koine approvals get`."),
+            (wrong_calls, "page.md", "Run `koine approval get`."),
             (wrong_calls, "page.md", "```\n$ koine session start\n```\n"),
             (wrong_calls, "page.md", "Run `koine task add --urgent fix it`."),
             (wrong_calls, "page.md", "`koined --set tasks.paralel=3`"),
@@ -329,7 +339,7 @@ def test_names_that_do_not_exist_are_found():
 
 def test_names_that_exist_are_accepted():
     p = programs()
-    text = "`koine approvals -w`, `koine task add --retry 2 -- fix it`, `[listen] page = on`, `[agent NAME] state`, " \
+    text = "`koine approval watch`, `koine task add --retry 2 -- fix it`, `[listen] page = on`, `[agent NAME] state`, " \
         "`memory.search`, `task.completed`, `limits.queue_bytes`, `koine.conf`, `--follow`, `koine deny ID -c why`"
     for find in (wrong_calls, wrong_options, wrong_settings, wrong_names):
         same(list(find(p, text)), [], "what is found")

@@ -68,6 +68,42 @@ def blocks(page):
     return found
 
 
+# What the guide and the manual said before commands and options were renamed: (kind of block, lines). Old
+# names stay for one version.
+PREVIOUS = [
+    ("", ["$ koine daemon start", "$ koine status", "$ koine agents"]),
+    ("", ["$ koine memory add 'Anna runs along the fjord' --subject Anna", "$ koine memory ls",
+          "$ koine memory search where does anna run", "$ koine memory search fjord | cat",
+          "$ koine memory add 'The release is on Friday' --category decision --expires 30"]),
+    ("", ["$ koine send 'My name is Alice'", "$ koine messages", "$ koine messages default -n 1", "$ koine tokens -c default",
+          "$ koine conversations", "$ koine conversations --ended", "$ koine conversations purge --all"]),
+    ("", ["$ koine task add --runner recall -- where does anna run", "task-0000",
+          "$ koine task add -r recall --after 0 -p 5 -- when is the release", "task-0001",
+          "$ koine task follow 0", "$ koine task wait 1 && koine events -n 1 --type task.completed",
+          "$ koine task get 1", "$ koine task list"]),
+    ("", ["$ koine task add --runner recall --directory /tmp --stash --label weekend -- when is the release", "task-0002",
+          "$ koine task add -r recall -d /tmp --stash -- when is the next release", "task-0003",
+          "$ koine task edit 2 --runner recall --priority 5", "$ koine task list --label weekend",
+          "$ koine task pause --group docs", "$ koine task enqueue 2 && koine task wait 2",
+          "$ koine task resume --group docs", "$ koine task cancel 3",
+          "$ koine task clean -s", "3 deleted", "$ koine task clean --group docs", "0 deleted", "$ koine task clean", "1 deleted"]),
+    ("", ["$ koine run --follow -d /tmp -- echo 'as it is:' '$HOME'", "$ koine run --directory /tmp -w -c 'echo one | tr a-z A-Z'"]),
+    ("", ["$ koine events -n 3", "$ koine automation list", "$ koine automation log", "$ koine notify", "$ koine notify list",
+          "$ koine hosts", "$ koine hosts list", "$ koine project", "$ koine project list"]),
+    ("meanwhile", ['$ koine ask "Deploy to production?" && echo deploying']),
+    ("", ["$ koine approvals", "ID        …", "69df74bf  …", "$ koine approvals 69df", "…Deploy…", "$ koine approvals --exact $(koine approvals --json | grep -o '\"id\":\"[^\"]*' | cut -d'\"' -f4)", "…Deploy…",
+          "$ koine approve 69df --comment go", "$ koine approvals --all", "$ koine grants"]),
+    ("", ["$ mkdir -p ~/.config/koine",
+          "$ printf '[session]\\nprogram = %s\\n' $PWD/examples/agent.sh >> ~/.config/koine/koine.conf",
+          "$ koine daemon restart"]),
+    ("meanwhile", ["$ koine session run --cwd /tmp --follow ship the release"]),
+    ("keys: a q", ["$ koine approvals -w"]),
+    ("", ["$ koine session list --status completed", "$ koine session run ship it | tee session",
+          "$ koine session get $(cat session)", "$ koine session interrupt $(cat session)"]),
+    ("", ["$ koine dialects enable nexus --yes --restart", "$ koine dialects", "$ koine dialects disable nexus --dry-run",
+          "$ koine backup koine-backup.db", "$ koine daemon stop"]),
+]
+
 # ---- what is printed, and what should be ----
 
 VARIES = [
@@ -243,7 +279,7 @@ def furnish():
 
 def read_page(page):
     # Before the folders are empty that it may be in.
-    found = blocks(page)
+    found = [Block(page, 1, kind, "\n".join(lines)) for kind, lines in PREVIOUS] if page == "PREVIOUS" else blocks(page)
     furnish()
     keep = {k: os.environ[k] for k in ("LANG", "ASAN_OPTIONS", "UBSAN_OPTIONS") if k in os.environ}
     os.environ.clear()
@@ -273,6 +309,7 @@ def reads(page):
 test_commands_of_the_readme_work_as_printed = reads("README.md")
 test_commands_of_the_guide_work_as_printed = reads("doc/guide.md")
 test_commands_of_the_protocols_page_work_as_printed = reads("doc/dialects/README.md")
+test_commands_of_the_previous_version_still_work = reads("PREVIOUS")
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--read"]:

@@ -777,7 +777,7 @@ def test_an_observed_session_is_listed():
         check("5f0c9a3e  running  observed" in out and "fix the test" in out, "%r", out)
         out = koine(of(d), "session", "show", "5f0c").out
         check("kind           observed" in out and "agent          claude" in out, "%r", out)
-        check("koined did not start it" in koine(of(d), "session", "interrupt", "5f0c", code=1).err, "told")
+        check("koined did not start it" in koine(of(d), "session", "cancel", "5f0c", code=1).err, "told")
         for args in [], ["-f"]:
             check("cannot be followed" in koine(of(d), "session", "log", *args, "5f0c", code=1).err, "no log")
         with Terminal(of(d), "top") as t:

@@ -102,14 +102,14 @@ def test_wrong_settings_are_refused():
 
 
 def koine(d, *args):
-    return subprocess.run([KOINE, "notify", *args], env=of(d), capture_output=True,
+    return subprocess.run([KOINE, "notifier", *args], env=of(d), capture_output=True,
                           timeout=PATIENCE, check=False)
 
 
 def test_koine_notify():
     for server in servers():
         with World(server, quiet="00:00-24:00", zone="UTC") as w:
-            done = subprocess.Popen([KOINE, "notify", "test", "phone"], env=of(w.d),
+            done = subprocess.Popen([KOINE, "notifier", "test", "phone"], env=of(w.d),
                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             m = w.server.arrived(1)
             w.server.press(m, "Deny")

@@ -78,7 +78,7 @@ def send(c, *args, **opts):
 def test_what_is_said_is_folded_and_followed_to_its_end():
     steps = ("say I look.", 'call Bash {"command": "ls -la"}', "result total 0", "call Odd", "say Done.")
     with World() as w:
-        done = w("run", "-f", "--", "\n".join(steps))
+        done = w("add", "-f", "--", "\n".join(steps))
         same(done.out.splitlines(),
              ["> " + s for s in steps] + ["I look.", "* Bash ls -la", "  = 7 bytes: total 0",
                                           "* Odd ", "Done."], "stdout")
@@ -97,25 +97,25 @@ def test_what_is_said_is_folded_and_followed_to_its_end():
 
 def test_the_exit_status_follows_the_session():
     with World() as w:
-        done = w("run", "-f", "say a\nexit 3", code=1)
+        done = w("add", "-f", "say a\nexit 3", code=1)
         check("koine: the session failed: " in done.err and "3" in done.err, "%r", done.err)
-        done = w("run", "-f", "--cwd", "/", "--json", "say a")
+        done = w("add", "-f", "--dir", "/", "--json", "say a")
         same(json.loads(done.out.splitlines()[-1])["status"], "completed", "the last line")
-        with Running(w.env, "session", "run", "-f", "say here\nhang") as r:
+        with Running(w.env, "session", "add", "-f", "say here\nhang") as r:
             r.expect("here")
             id = w.json("list")[0]["id"]
-            same(w.json("interrupt", id), {"id": id, "status": "completing"}, "interrupt")
+            same(w.json("cancel", id), {"id": id, "status": "completing"}, "interrupt")
             done = r.finish()
         same(done.code, 130, "interrupted")
         check("koine: the session was interrupted" in done.err, "%r", done.err)
-        done = w("interrupt", id, code=1)
+        done = w("cancel", id, code=1)
         check("cannot interrupt session with status interrupted" in done.err, "%r", done.err)
 
 
 def test_an_approval_is_told_with_the_way_to_decide_it():
     with World() as w:
         steps = "via koine %s\nask Bash {\"command\": \"make install\"}\nsay Done." % w.socket
-        with Running(w.env, "session", "run", "-f", steps) as r:
+        with Running(w.env, "session", "add", "-f", steps) as r:
             r.expect(" --comment WHY\n")
             line = r.out.decode().splitlines()[-1]
             check(line.startswith("? Bash waits for approval: koine approve "), "%r", line)
@@ -138,7 +138,7 @@ def test_an_approval_is_told_after_what_was_said_before_it():
     not_kept = "could not store sessions, retrying"
     with World(announced=[not_kept]) as w:
         steps = "say Here.\nwait %s\ncall Bash\nhang" % w.folder("go")
-        with Running(w.env, "session", "run", "-f", steps) as r, w.daemon.connect() as c:
+        with Running(w.env, "session", "add", "-f", steps) as r, w.daemon.connect() as c:
             r.expect("Here.\n")
             id = w.json("list")[0]["id"]
             with locked(w.daemon):
@@ -152,7 +152,7 @@ def test_an_approval_is_told_after_what_was_said_before_it():
 
 def test_a_question_is_told_with_the_way_to_answer_it():
     with World() as w:
-        with Running(w.env, "session", "run", "-f", "question red or blue?") as r:
+        with Running(w.env, "session", "add", "-f", "question red or blue?") as r:
             r.expect(" TEXT\n")
             asked, way = r.out.decode().splitlines()[-2:]
             check(asked.endswith(" asks: red or blue?"), "%r", asked)
@@ -165,7 +165,7 @@ def test_a_question_is_told_with_the_way_to_answer_it():
 def test_what_a_policy_denies_is_told():
     policy = ("--set", "policy.no.verdict=deny", "--set", "policy.no.comment=never")
     with World(*policy) as w:
-        done = w("run", "-f", "--", "ask Bash\nsay Done.")
+        done = w("add", "-f", "--", "ask Bash\nsay Done.")
         check("? Bash was denied by policy:no: never\n" in done.out, "%r", done.out)
 
 
@@ -173,7 +173,7 @@ def test_none_and_long_ones_on_a_terminal():
     with World() as w:
         for command in ("list", "tree"):
             with Terminal(w.env, "session", command) as t:
-                t.expect("no sessions (koine session run starts a session")
+                t.expect("no sessions (koine session add starts a session")
                 t.leave()
         query = "say " + "long " * 20
         id = w.run(query)
@@ -181,21 +181,21 @@ def test_none_and_long_ones_on_a_terminal():
             t.expect(query.strip())
             t.leave()
         check(query[:30] in w("list").out and query not in w("list").out, "in a pipe, the summary")
-        check("the query is empty" in w("run", "-", code=65).err, "nothing to do")
+        check("the query is empty" in w("add", "-", code=65).err, "nothing to do")
         w("continue", id, "", code=65)
         w("continue", id, code=64)
 
 
 def test_ctrl_c_leaves_and_the_session_goes_on():
     with World() as w:
-        with Terminal(w.env, "session", "run", "-f", "--color", "always",
+        with Terminal(w.env, "session", "add", "-f", "--color", "always",
                       "say here\nwait %s\nsay Done." % w.folder("go")) as t:
             t.expect("\x1b[1m> say here\x1b[0m")
             t.expect("\nhere")
             id = w.json("list")[0]["id"]
             t.type("\x03")
             t.expect("koine session log -f %s" % id[:8])
-            t.expect("koine session interrupt %s" % id[:8])
+            t.expect("koine session cancel %s" % id[:8])
             t.leave(130)
         same(w.json("show", id)["status"], "running", "status")
         w.touch("go")
@@ -204,7 +204,7 @@ def test_ctrl_c_leaves_and_the_session_goes_on():
 
 def test_a_daemon_that_comes_back_is_waited_for():
     with World("--set", "limits.stop_time=0") as w, \
-            Running(w.env, "session", "run", "-f", "say here\nhang") as r:
+            Running(w.env, "session", "add", "-f", "say here\nhang") as r:
         r.expect("here\n")
         w.daemon.stop()
         w.daemon.start()
@@ -238,7 +238,7 @@ def test_sessions_are_found_named_and_put_away():
         w("rename", second, "the", "second")
         w("archive", third)
         same([s["id"] for s in w.json("list")], [second, first], "without the archived")
-        same([s["id"] for s in w.json("list", "--all", "--status", "completed")],
+        same([s["id"] for s in w.json("list", "--all", "--state", "completed")],
              [third, second, first], "with it")
         tree = w("tree", second).out.splitlines()
         same([t[:tree[i].index("completed")].rstrip() for i, t in enumerate(tree)],
@@ -249,13 +249,13 @@ def test_sessions_are_found_named_and_put_away():
         same(len(w.json("list")), 3, "back")
         check("more" in w("log", "--chain", third).out, "the chain")
 
-        for command in ("show", "log", "interrupt", "archive", "tree"):
+        for command in ("show", "log", "cancel", "archive", "tree"):
             done = w(command, UNKNOWN, code=1)
             check("session not found: " + UNKNOWN in done.err, "%s: %r", command, done.err)
-        for word, ours in (("stop", "interrupt"), ("resume", "continue"), ("get", "show")):
+        for word, ours in (("stop", "cancel"), ("resume", "continue"), ("start", "add")):
             check("did you mean 'session %s'?" % ours in w(word, first, code=64).err, "%s", word)
-        check("'task get'" in w.koine("task", "show", "1", code=64).err, "the same of tasks")
-        done = w("run", "--cwd", w.folder("nowhere"), "say a", code=66)
+        check("'task show'" in w.koine("task", "view", "1", code=64).err, "the same of tasks")
+        done = w("add", "--dir", w.folder("nowhere"), "say a", code=66)
         check("nowhere" in done.err, "%r", done.err)
 
 

@@ -83,7 +83,7 @@ class World:
         return json.loads(self(*args, "--json", **opts).out)
 
     def state(self, task):
-        return self.json("get", task)["state"]
+        return self.json("show", task)["state"]
 
     def until(self, task, state):
         wait_until(lambda: self.state(task) == state, "%s to be %s" % (task, state))
@@ -103,7 +103,7 @@ def test_a_task_is_added_and_shown():
         lines = w("list").out.splitlines()
         check(re.fullmatch(r"task-0000  completed +\d+s +\d+s +0  %secho hello there" % host, lines[1]),
               "%r", lines)
-        shown = w("get", "task-0000").out
+        shown = w("show", "task-0000").out
         for part in ("state         completed (0s)\n", "exit status   0\n",
                      "Prompt:\necho hello there\n", "Result:\nhello there\n"):
             check(part in shown, "no %r in %r", part, shown)
@@ -115,7 +115,7 @@ def test_a_prompt_may_come_from_stdin_and_may_begin_with_a_dash():
         w("wait", "0")
         same(w("log", "0").out, "from\nstdin\n", "output")
         w("add", "--wait", "--", "-x", "--json", code=2)
-        same(w.json("get", "1")["prompt"], "-x --json", "prompt")
+        same(w.json("show", "1")["prompt"], "-x --json", "prompt")
         check("requires PROMPT" in w("add", code=64).err, "without one")
         check("NUL" in w("add", "-", stdin=b"a\0b", code=1).err, "a NUL")
 
@@ -123,11 +123,11 @@ def test_a_prompt_may_come_from_stdin_and_may_begin_with_a_dash():
 def test_a_task_runs_where_and_with_what_was_said():
     with World() as w:
         os.mkdir(w.path("there"))
-        task = w.add("-d", "there", "-e", "ONE=1", "--env", "TWO=a=b", "-a", "helper", "--wait",
+        task = w.add("-d", "there", "-e", "ONE=1", "--env", "TWO=a=b", "--claude-agent", "helper", "--wait",
                      'pwd; echo "$ONE $TWO $AGENT"')
         same(w("log", task).out.split("\n"), [os.path.realpath(w.path("there")), "1 a=b helper", ""],
              "output")
-        shown = w.json("get", task)
+        shown = w.json("show", task)
         same((shown["env"], shown["agent"]), (["ONE", "TWO"], "helper"), "values are not told")
         check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
@@ -287,19 +287,19 @@ def test_retries_with_a_growing_delay():
         task = w.add("--retry", "3", "--retry-delay", "100ms", "--wait", script)
         with open(w.path("times")) as f:
             first, second, third = [int(line) for line in f]
-        shown = w.json("get", task)
+        shown = w.json("show", task)
         same((shown["attempts"], shown["max_attempts"]), (3, 4), "attempts")
         # At least; how much more is the machine's business. Jitter may take a half of it.
         check(second - first >= 45e6 and third - second >= 95e6, "%r", (first, second, third))
         check("completed 3/4" in w("list").out, "%r", w("list").out)
-        check("attempts      3 of 4\n" in w("get", task).out, "all of it")
+        check("attempts      3 of 4\n" in w("show", task).out, "all of it")
 
 
 def test_a_timeout_ends_it():
     with World() as w:
         done = w("add", "--timeout", "200ms", "--wait", "sleep 1000", code=1)
         same(done.err, "koine: task-0000 failed: Task timed out after 200ms\n", "stderr")
-        check("timeout" in w("get", "0").out, "all of it")
+        check("timeout" in w("show", "0").out, "all of it")
 
 
 def test_what_comes_after_waits():
@@ -309,7 +309,7 @@ def test_what_comes_after_waits():
         third = w.add("--after", "1", "--after", "0", "echo three >> %s" % w.path("order"))
         w.until(first, "running")
         same((w.state(second), w.state(third)), ("queued", "queued"), "they wait")
-        same(w.json("get", third)["after"], ["task-0001", "task-0000"], "what for")
+        same(w.json("show", third)["after"], ["task-0001", "task-0000"], "what for")
         w.touch("go")
         w("wait", "0", "1", "2")
         with open(w.path("order")) as f:
@@ -335,10 +335,10 @@ def test_follow_prints_as_it_comes():
             done = k.finish()
         same((done.code, done.out), (7, "one\ntwo\n"), "exit code and output")
         same(done.err.splitlines()[0], "task-0000", "the id is not in the output")
-        again = w("follow", "0", code=7)
+        again = w("watch", "0", code=7)
         same(again.out, "one\ntwo\n", "one that has ended")
-        same(w("follow", "0", "-n", "1", code=7).out, "two\n", "from the last line on")
-        rows = [json.loads(line) for line in w("follow", "0", "--json", code=7).out.splitlines()]
+        same(w("watch", "0", "-n", "1", code=7).out, "two\n", "from the last line on")
+        rows = [json.loads(line) for line in w("watch", "0", "--json", code=7).out.splitlines()]
         same("".join(r["text"] for r in rows[:-1]), "one\ntwo\n", "as JSON")
         same(rows[-1]["state"], "failed", "the end as JSON")
 
@@ -362,7 +362,7 @@ def test_much_output_comes_whole():
         task = w.add("--wait", "seq 1 200000; printf 'no newline'")
         out = w("log", task).out
         same(out, "".join("%d\n" % n for n in range(1, 200001)) + "no newline", "output")
-        same(w("follow", task).out, out, "followed")
+        same(w("watch", task).out, out, "followed")
         same(w("log", task, "-n", "1").out, "no newline", "the end")
 
 
@@ -396,14 +396,14 @@ def test_a_task_runs_where_one_stands_and_says_so():
         here = os.path.realpath(w.path("here"))
         task = w.add("--wait", 'pwd; echo "$PWD $KOINE_SOCKET"', cwd=here)
         same(w("log", task).out, "%s\n%s %s\n" % (here, here, w.daemon.socket_path), "where")
-        check("directory     %s\n" % here in w("get", task).out, "what task get says")
-        same(w.json("get", task)["cwd"], here, "the same as JSON")
+        check("directory     %s\n" % here in w("show", task).out, "what task get says")
+        same(w.json("show", task)["cwd"], here, "the same as JSON")
         with w.daemon.connect() as c:
             same(ask(c, "task.get", {"taskId": task})["result"]["cwd"], here, "task.get")
         # A daemon elsewhere may not have it: a URL may be of another machine.
         url = w.env.copy()
         task = w("add", "--wait", "--url", w.daemon.address("unix"), "pwd", cwd=here, env=url).out
-        same(w.json("get", task.strip())["cwd"], None, "by URL")
+        same(w.json("show", task.strip())["cwd"], None, "by URL")
 
 
 def test_work_that_nobody_can_do_is_not_taken_for_done():
@@ -579,7 +579,7 @@ def test_node_and_two_terminals_see_the_same_task():
                            "node's task")
                 project = ("--project", place("app"))
                 with Terminal(env, "task", "watch", *project) as one, \
-                     Terminal(env, "task", "follow", "0", *project) as two:
+                     Terminal(env, "task", "watch", "0", *project) as two:
                     two.expect("first")
                     frame_with(one, "1 running", "first")
                     w.touch("go")
@@ -755,17 +755,17 @@ def test_a_task_is_changed_until_it_begins():
         second = w.add("--stash", "echo", "second")
         same(w("edit", "0", "-p", "5", "-l", "mine", "--prompt", "echo new", "--timeout", "90s").out,
              "task-0000 changed\n", "said")
-        shown = w.json("get", "0")
+        shown = w.json("show", "0")
         same((shown["priority"], shown["label"], shown["prompt"], shown["timeout"], shown["stashed"]),
              (5, "mine", "echo new", 90000, True), "all of it")
         w("edit", "0", "--timeout", "0")
-        same(w.json("get", "0")["timeout"], w.json("get", "1")["timeout"], "the default again")
+        same(w.json("show", "0")["timeout"], w.json("show", "1")["timeout"], "the default again")
         same(w.json("edit", "0", "--label", "", "--after", "1"), {"id": first, "edited": True}, "json")
-        same((w.json("get", "0")["label"], w.json("get", "0")["after"]), (None, [second]), "nothing")
+        same((w.json("show", "0")["label"], w.json("show", "0")["after"]), (None, [second]), "nothing")
         check("dependency cycle: task-0001 would depend on itself: task-0001 after task-0000 after task-0001" in
               w("edit", "1", "--after", "0", code=1).err, "a circle")
         w("edit", "0", "--no-after")
-        same(w.json("get", "0")["after"], [], "without")
+        same(w.json("show", "0")["after"], [], "without")
         w("enqueue", "0")
         w("wait", "0")
         same(w("log", "0").out, "new\n", "what ran")
@@ -797,7 +797,7 @@ def test_a_prompt_is_changed_in_the_editor():
         env = dict(w.env, EDITOR=script, TMPDIR=w.folder.path)
         env.pop("VISUAL", None)
         same(w("edit", "0", env=env).out, "task-0000 changed\n", "said")
-        same(w.json("get", "0")["prompt"], "echo new\necho lines", "changed")
+        same(w.json("show", "0")["prompt"], "echo new\necho lines", "changed")
         with open(w.folder("seen")) as f:
             check(not os.path.exists(f.read().strip()), "its file is gone")
         done = w("edit", "-e", "-p", "3", "0", env=env)
@@ -816,12 +816,12 @@ def test_a_prompt_is_changed_in_the_editor():
 def test_commands_that_are_none():
     with World() as w:
         check("did you mean 'task list'" in w("lists", code=64).err, "a near one")
-        for args in (("list", "x"), ("get",), ("log",), ("follow", "1", "2"), ("wait",),
-                     ("cancel",), ("retry",), ("stats", "x"), ("watch", "x")):
+        for args in (("list", "x"), ("show",), ("log",), ("watch", "1", "2"), ("wait",),
+                     ("cancel",), ("retry",), ("stats", "x"), ("delete",), ("delete", "--all", "1")):
             w(*args, code=64)
         for args in (("run",), ("list", "x"), ("enable", "a", "b")):
             w.koine("automation", *args, code=64)
-        for name in ("add", "list", "get", "log", "follow", "wait", "cancel", "retry", "stats",
+        for name in ("add", "list", "show", "log", "watch", "wait", "cancel", "retry", "stats",
                      "groups", "watch"):
             check("Usage: koine task %s" % name in w(name, "--help").out, "help of %s", name)
 
@@ -871,9 +871,9 @@ def test_a_waiting_task_says_why():
         def why(task, **want):
             found = [t for t in w.json("list") if t["id"] == task][0]
             same(found.get("waits"), want or None, task)
-            same(w.json("get", task).get("waits"), want or None, "get " + task)
+            same(w.json("show", task).get("waits"), want or None, "get " + task)
             line = [l for l in w("list").out.splitlines() if l.startswith(task)][0]
-            got = w("get", task).out.splitlines()[1]
+            got = w("show", task).out.splitlines()[1]
             if any(found.get(word) for word in ("stashed", "paused")):
                 check(want["text"] not in line, "the state says so: %r", line)
                 check(re.search("^state +(stashed|paused)$", got), "%r", got)
@@ -899,7 +899,7 @@ def test_a_waiting_task_says_why():
         stashed = w.add("--stash", "true")
         why(stashed, **{"for": "enqueue", "text": "until the task is enqueued"})
         delayed = w.add("--delay", "1h", "true")
-        until = w.json("get", delayed)["not_before"]
+        until = w.json("show", delayed)["not_before"]
         why(delayed, **{"for": "time", "until": until, "text": "at " + until})
         w("pause", "-g", "one")
         why(second, **{"for": "pause", "on": "one", "text": "group one is paused"})
@@ -925,7 +925,7 @@ def test_an_ended_task_shows_its_exit_status():
         at = rows[0].index("EXIT")
         same([r[at] for r in rows], ["EXIT", "137", "7", "0"], "exit status")
         again = w.add("--retry", "1", "--retry-delay", "1h", "exit 7")
-        wait_until(lambda: w.json("get", again)["exit_status"] == 7, "the first attempt")
+        wait_until(lambda: w.json("show", again)["exit_status"] == 7, "the first attempt")
         line = [l for l in w("list").out.splitlines() if l.startswith(again)][0].split()
         same((line[2], line[5]), ("1/2", "-"), "the exit status of an attempt before")
 
@@ -1035,9 +1035,9 @@ def test_limits_change_at_once():
             check(b"at least 1" in k.call_text(request("task.parallel", {"parallel": 0})), "none at all")
             check(b"parallel must be between 0 and" in k.call_text(request("task.parallel", {"parallel": -1, "group": "g"})), "below 0")
         check("invalid number of tasks" in w("parallel", "x", code=64).err, "no number")
-        same(w.json("get", waits)["waits"]["on"], "free", "why it waits")
+        same(w.json("show", waits)["waits"]["on"], "free", "why it waits")
         w("parallel", "0", "-g", "free")
-        same(w.json("get", waits)["waits"]["for"], "project", "no limit of its own")
+        same(w.json("show", waits)["waits"]["for"], "project", "no limit of its own")
         open(w.path("go"), "w").close()
         w.until(waits, "completed")
 

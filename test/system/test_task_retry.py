@@ -176,7 +176,7 @@ def test_koine_retries_several_and_shows_what_was_skipped():
         w("wait", b, code=1)
         check("skipped" in w("list").out, "%r", w("list").out)
         same(w("list", "--state", "skipped", "--json").out.count('"id"'), 1, "filter")
-        shown = w("get", b).out
+        shown = w("show", b).out
         check("skipped: dependency %s failed" % a in shown, "%s", shown)
         check("was skipped: dependency %s failed" % a in w("wait", b, code=1).err, "wait")
         check(a in w("retry", b, code=1).err, "the refusal names the dependency")

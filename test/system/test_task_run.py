@@ -20,11 +20,11 @@ def test_words_reach_the_program_as_they_are():
         done = w.koine("run", "--follow", "--", "printf", "%s\\0", *WORDS)
         same(done.out.split("\0"), [*WORDS, ""], "words")
         same(done.err, "task-0000\n", "its id")
-        shown = w.json("get", "0")
+        shown = w.json("show", "0")
         same(shown["command"], ["printf", "%s\\0", *WORDS], "kept")
         check(shown["prompt"].startswith("printf '%s\\0' 'a b' 'it'\\''s' '$HOME' '' '*' -n"),
               "the line: %r", shown["prompt"])
-        check("\x1b" not in w("list").out + w("get", "0").out, "no escape reaches the terminal")
+        check("\x1b" not in w("list").out + w("show", "0").out, "no escape reaches the terminal")
         # The line says the same to a shell.
         same(w.koine("run", "-f", "-c", shown["prompt"]).out, done.out, "by a shell")
 
@@ -33,7 +33,7 @@ def test_a_command_ends_as_its_program_does():
     with World() as w:
         same(w.koine("run", "-f", "-c", "echo out; echo err >&2; exit 7", code=7).out, "out\nerr\n",
              "output")
-        same(w.json("get", "0")["exit_status"], 7, "exit status")
+        same(w.json("show", "0")["exit_status"], 7, "exit status")
         check(": no-such-program: command not found\n" in
               w.koine("run", "-w", "--", "no-such-program", code=127).err, "no program")
         check("./none: no such file or directory" in w.koine("run", "-w", "./none", code=127).err, "no file")
@@ -61,11 +61,11 @@ def test_it_runs_where_and_with_what_was_said():
         out = w.koine("run", "-f", "-e", "MINE", "-e", "GIVEN=1", "-d", "there", "-c",
                       'pwd; echo "$MINE/$OTHER/$GIVEN/$KOINE_TASK"', env=env).out
         same(out, os.path.realpath(w.path("there")) + "\nmine//1/task-0000\n", "output")
-        same(w.json("get", "0")["env"], ["MINE", "GIVEN"], "values are not told")
+        same(w.json("show", "0")["env"], ["MINE", "GIVEN"], "values are not told")
         # After another, in a group, with a name, later.
         first = w.koine("run", "--stash", "-l", "first", "-g", "g", "--", "true").out.strip()
         second = w.koine("run", "--after", first, "-c", "echo second").out.strip()
-        same(w.json("get", first)["label"], "first", "label")
+        same(w.json("show", first)["label"], "first", "label")
         w("enqueue", first)
         w("wait", second)
         same(w("log", second).out, "second\n", "after")

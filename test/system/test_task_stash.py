@@ -25,8 +25,8 @@ def test_stash_and_enqueue():
         w.add("--", "echo", "two")
         w("wait", "1")
         same(shown(w), {"task-0000": "stashed", "task-0001": "completed"}, "states")
-        same(w.json("get", "0")["stashed"], True, "stashed")
-        check("state         stashed\n" in w("get", "0").out, "%r", w("get", "0").out)
+        same(w.json("show", "0")["stashed"], True, "stashed")
+        check("state         stashed\n" in w("show", "0").out, "%r", w("show", "0").out)
         check("is already stashed" in w("stash", "0", code=1).err, "twice")
         check("is already completed" in w("stash", "1", code=1).err, "one that has ended")
         check("not found" in w("enqueue", "7", code=1).err, "one that is not there")
@@ -120,7 +120,7 @@ def test_labels_are_shown_and_found():
         same(list(shown(w, "--label", "other", "-g", "g", "--state", "completed")), ["task-0001"],
              "with more")
         same(list(shown(w, "--label", "nobody")), [], "none")
-        check("label         Über Nacht\n" in w("get", "0").out, "get")
+        check("label         Über Nacht\n" in w("show", "0").out, "get")
         for wrong, why in (("a\nb", "control"), ("\x1b[31m", "control"), ("x" * 81, "longer")):
             check(why in w("add", "-l", wrong, "true", code=1).err, "%r", wrong)
 
@@ -131,7 +131,7 @@ def test_a_prompt_from_stdin():
         w.add("--stdin", "--", ":", stdin=b"echo the rest")
         w("wait", "0", "1")
         same(w("log", "0").out, "from stdin\n", "output")
-        same(w.json("get", "1")["prompt"], ":\n\necho the rest", "both")
+        same(w.json("show", "1")["prompt"], ":\n\necho the rest", "both")
         same(w.json("add", "--stash", "--stdin", "-", stdin=b"true")["state"], "queued", "and -")
         check("prompt is empty" in w("add", "--stdin", stdin=b"", code=1).err, "empty")
         check("NUL" in w("add", "--stdin", stdin=b"a\0b", code=1).err, "a NUL")
@@ -140,7 +140,7 @@ def test_a_prompt_from_stdin():
         check("longer than" in w("add", "--stdin", stdin=b"x" * 17 * MIB, code=65).err, "17 MiB")
         # Bytes that are no UTF-8, and escapes, are text like any other.
         hostile = w.add("--stash", "--stdin", stdin=b": \xff\xfe \x1b[31m \xe2\x80\xae --json")
-        same(w.json("get", hostile)["prompt"], ": \ufffd\ufffd \x1b[31m \u202e --json", "kept")
+        same(w.json("show", hostile)["prompt"], ": \ufffd\ufffd \x1b[31m \u202e --json", "kept")
         check("\x1b" not in w("list").out, "no escape reaches the terminal")
 
 
@@ -154,6 +154,21 @@ def test_a_variable_of_ones_own_goes_along_if_it_is_named():
         check("requires NAME" in w("add", "-e", "=x", "true", code=64).err, "no name")
 
 
+def test_delete_removes_one_ended_task():
+    with World() as w:
+        w.add("true")
+        w.add("sleep", "600")
+        w.add("--after", "0", "--stash", "true")
+        w("wait", "0")
+        check("task task-0001 has not ended" in w("delete", "1", code=1).err, "running")
+        check("depends on task task-0000" in w("delete", "0", code=1).err, "needed")
+        w("cancel", "1", "2")
+        w("wait", "1", code=130)
+        same(w("delete", "0", "2").out, "task-0000 deleted\ntask-0002 deleted\n", "both")
+        check("not found" in w("delete", "0", code=1).err, "again")
+        same(list(shown(w)), ["task-0001"], "left")
+
+
 def test_clean_forgets_what_has_ended():
     with World() as w:
         w.add("-g", "docs", "true")
@@ -165,14 +180,14 @@ def test_clean_forgets_what_has_ended():
         w("wait", "1", code=1)
         outputs = os.path.join(w.daemon.root, "koine.db.tasks")
         check(len(os.listdir(outputs)) >= 1, "%r", os.listdir(outputs))
-        same(w("clean", "-g", "docs", "--successful-only").out, "1 deleted\n", "said")
-        check("not found" in w("get", "0", code=1).err, "gone")
-        same(w("clean").out, "1 deleted\n", "the failed one; what one waits for stays")
+        same(w("delete", "--all", "-g", "docs", "--successful-only").out, "1 deleted\n", "said")
+        check("not found" in w("show", "0", code=1).err, "gone")
+        same(w("delete", "--all").out, "1 deleted\n", "the failed one; what one waits for stays")
         same(sorted(shown(w)), ["task-0002", "task-0003", "task-0004"], "left")
-        same(w("clean").out, "0 deleted\n", "again")
+        same(w("delete", "--all").out, "0 deleted\n", "again")
         w("cancel", "3", "4")
         w("wait", "3", code=130)
-        same(w.json("clean"), {"cleaned": 3}, "all")
+        same(w.json("delete", "--all"), {"cleaned": 3}, "all")
         same(shown(w), {}, "none")
         same([n for n in os.listdir(outputs) if n.isdigit()], [], "output")
         same(w.add("true"), "task-0005", "ids are not used again")

@@ -1,4 +1,4 @@
-/* koine approvals, approve, deny, respond and grants: lists, decides and answers requests. */
+/* koine approval, approve, deny, respond and grant: lists, decides and answers requests. */
 #include <string.h>
 #include <unistd.h>
 
@@ -129,18 +129,27 @@ static const struct option ask_options[] = {
 	EXACT
 /* clang-format on */
 
-static const struct option approvals_options[] = {
-	{"--watch", "-w", NULL, "show a live list; in a pipe, print a line for each change",
-	 option_flag, AT(watch)},
+static const struct option list_options[] = {
+	/* Of the previous version: --exact may come before the ID that makes it approval show. */
+	{"--watch", "-w", NULL, NULL, option_flag, AT(watch)},
+	{"--exact", NULL, NULL, NULL, option_flag, AT(exact)},
 	{"--all", "-a", NULL, "include decided approvals", option_flag, AT(all), .param = "status",
 	 .json = {"\"any\"", "\"pending\""}},
 	{"--session", NULL, "ID", "show only approvals for this session (id or prefix)",
 	 option_word, AT(session), .completes = COMPLETES_SESSION},
 	{"--limit", "-n", "N", "show at most N approvals; default 100", option_limit, 0,
 	 "from 1 to 1000", 1, APPROVALS_MAX, .param = "limit", .usual = "100"},
-	EXACT,
 	{NULL},
 };
+
+static const struct option watch_options[] = {
+	{"--all", "-a", NULL, "include decided approvals", option_flag, AT(all)},
+	{"--session", NULL, "ID", "show only approvals for this session (id or prefix)",
+	 option_word, AT(session), .completes = COMPLETES_SESSION},
+	{NULL},
+};
+
+static const struct option show_options[] = {EXACT, {NULL}};
 
 static const struct option approve_options[] = {
 	DECIDE_OPTIONS("send this comment to the agent with the decision"), {NULL}};
@@ -164,7 +173,7 @@ static void add_session(const struct cli *cli, struct koine_json *params)
 	params_add(params, "session_id", o->session);
 }
 
-static int show(struct cli *cli)
+static int cmd_show(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = find(cli, cli->args[0], &a);
@@ -172,18 +181,22 @@ static int show(struct cli *cli)
 	return r != 0 ? r : call_print_result(cli, a, NULL, approval_print_one);
 }
 
-static int cmd_approvals(struct cli *cli)
+static int cmd_watch(struct cli *cli)
 {
-	const struct approval_options *o = cli->own;
-	int r = o->watch && cli->n_args > 0 ? args_refuse(cli) : find_session(cli);
+	int r = find_session(cli);
 
 	if (r != 0)
 		return r;
-	if (o->watch && !cli->options.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
+	if (!cli->options.json && isatty(STDIN_FILENO) && isatty(STDOUT_FILENO))
 		return approvals_watch(cli);
-	if (o->watch)
-		return approvals_follow(cli);
-	return cli->n_args == 1 ? show(cli) : request_run(cli);
+	return approvals_follow(cli);
+}
+
+static int cmd_list(struct cli *cli)
+{
+	const struct approval_options *o = cli->own;
+
+	return o->watch ? cmd_watch(cli) : find_session(cli) ?: request_run(cli);
 }
 
 /* ---- deciding ---- */
@@ -325,30 +338,28 @@ static int cmd_respond(struct cli *cli)
 
 enum { NARROW = 60 };
 
-static int cmd_grants(struct cli *cli)
-{
-	static const struct column columns[] = {
-		{"ID", "id", cell_short_id},
-		{"VERDICT", "verdict"},
-		{"SESSION", "session_id", cell_short_id},
-		{"AGENT", "agent", NULL, 'l', NARROW},
-		{"UNTIL", "expires_at", cell_time, 'n', NARROW},
-		{"USES", "uses", NULL, 'r', NARROW},
-		{"TOOL", "tool", NULL, 'n'},
-		{"INPUT", "pattern", NULL, 'l', NARROW},
-		{NULL},
-	};
-	static const struct request list = {"approval.grants", "grants", .columns = columns,
-					    .none = "no grants"};
-	static const struct request revoke = {"approval.revoke", .arg = "id", .did = "revoked"};
+static const struct column grant_columns[] = {
+	{"ID", "id", cell_short_id},
+	{"VERDICT", "verdict"},
+	{"SESSION", "session_id", cell_short_id},
+	{"AGENT", "agent", NULL, 'l', NARROW},
+	{"UNTIL", "expires_at", cell_time, 'n', NARROW},
+	{"USES", "uses", NULL, 'r', NARROW},
+	{"TOOL", "tool", NULL, 'n'},
+	{"INPUT", "pattern", NULL, 'l', NARROW},
+	{NULL},
+};
 
-	if (cli->n_args == 0)
-		return request_run_as(cli, &list, NULL);
-	if (cli->n_args == 2 && strcmp(cli->args[0], "revoke") == 0)
-		return request_run_as(cli, &revoke, cli->args[1]);
-	return fail_with(EX_USAGE,
-			 "invalid arguments; use koine grants, or koine grants revoke ID");
-}
+static const struct command grant_subs[] = {
+	{"list", "", "List grants", NULL, NO_ARGS,
+	 .request = {"approval.grants", "grants", .columns = grant_columns, .none = "no grants"},
+	 .examples = {"koine grant list", "koine grant list --json"}},
+	{"delete", "ID...", "Delete grants", "ID may be a unique prefix.\n",
+	 ARGS(1, INT_MAX, "requires at least one ID (koine grants lists IDs)"),
+	 .request = {"approval.revoke", .arg = "id", .did = "deleted"},
+	 .examples = {"koine grant delete 3f2a", "koine grant delete 3f2a 9bc1"}},
+	{NULL},
+};
 
 /* ---- the table ---- */
 
@@ -358,6 +369,24 @@ static int cmd_grants(struct cli *cli)
 	"ID may be a unique prefix. If the request is already decided, the command prints the "    \
 	"decision and exits with 1.\n"
 
+static const struct command approval_subs[] = {
+	{"list", "", "List pending approvals", NULL, cmd_list, NULL, list_options, NO_ARGS,
+	 .request = {"approval.list", "approvals", .print = approval_print_list},
+	 .examples = {"koine approval list", "koine approval list --all -n 20"}},
+	{"show", "ID", "Show one approval in full", "ID may be a unique prefix.\n", cmd_show, NULL,
+	 show_options, ARGS(1, 1, "requires one ID (koine approvals lists IDs)"),
+	 .examples = {"koine approval show local-6f1c", "koine approval show local-6f1c --json"}},
+	{"watch", "", "Watch and decide approvals live",
+	 "Keys: arrows, j and k select a request; a approves it; d denies it with a comment; r "
+	 "answers a question; v shows the whole request; g approves it for the rest of the "
+	 "session; q quits. If stdin or stdout is not a terminal, or with --json, the command "
+	 "prints one line for each new request and for each decision.\n",
+	 cmd_watch, NULL, watch_options, NO_ARGS,
+	 .request = {"approval.list", "approvals", .print = approval_print_list},
+	 .examples = {"koine approval watch", "koine approval watch --json"}},
+	{NULL},
+};
+
 const struct command approval_commands[] = {
 	{"ask", "TEXT... | -", "Ask a human from a script",
 	 "Waits for the decision and exits with 0 (approved), 1 (denied), 75 (timeout), 69 (koined "
@@ -366,34 +395,28 @@ const struct command approval_commands[] = {
 	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
 		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},
-	{"approvals", "[ID]", "List pending approvals, or show one in full",
-	 "ID may be a unique prefix. With -w on a terminal, the list updates live. Keys: arrows, j "
-	 "and k move; a approves; d denies with a comment; r answers a question; v shows the whole "
-	 "request; g approves for the rest of the session; q quits. With -w in a pipe, or with "
-	 "--json, each new request and each decision is one line.\n",
-	 cmd_approvals, NULL, approvals_options, OWN,
-	 ARGS(0, 1, "takes at most one ID, and no ID with -w"), WAITS, .scope = add_session,
-	 .request = {"approval.list", "approvals", .print = approval_print_list},
-	 .examples = {"koine approvals", "koine approvals -w", "koine approvals local-6f1c"}},
+	{"approval", "COMMAND [ID]", "List and watch requests for approval", NULL, NULL,
+	 approval_subs, NULL, OWN, WAITS, .scope = add_session,
+	 .examples = {"koine approval list", "koine approval watch"}},
 	{"approve", "ID", "Approve a request", FIRST, cmd_approve, NULL, approve_options, OWN,
-	 ARGS(1, 1, "requires one ID; see koine approvals"), WAITS,
+	 ARGS(1, 1, "requires one ID; koine approvals lists IDs"), WAITS,
 	 .examples = {"koine approve local-6f1c",
 		      "koine approve local-6f1c --grant session --for 1h"}},
 	{"deny", "ID --comment TEXT", "Deny a request, with a reason", FIRST, cmd_deny, NULL,
-	 deny_options, OWN, ARGS(1, 1, "requires ID and --comment TEXT; see koine approvals"),
+	 deny_options, OWN, ARGS(1, 1, "requires ID and --comment TEXT; koine approvals lists IDs"),
 	 WAITS,
 	 .examples = {"koine deny local-6f1c -c \"use the staging database\"",
 		      "koine deny --exact local-6f1c --comment no"}},
 	{"respond", "ID TEXT... | ID -", "Answer an agent's question",
 	 "Use - to read the answer from stdin.\n", cmd_respond, NULL, respond_options, OWN,
-	 ARGS(2, INT_MAX, "requires ID and TEXT; see koine approvals"), WAITS,
+	 ARGS(2, INT_MAX, "requires ID and TEXT; koine approvals lists IDs"), WAITS,
 	 .examples = {"koine respond local-6f1c \"Round each line\"",
 		      "echo blue | koine respond local-6f1c -"}},
-	{"grants", "[revoke ID]", "List grants, or revoke one",
+	{"grant", "COMMAND [ID]...", "List and delete grants",
 	 "A grant approves or denies matching requests automatically. `koine approve --grant` and "
 	 "`koine deny --grant` create grants.\n",
-	 cmd_grants, .completes = COMPLETES_GRANT,
-	 .examples = {"koine grants", "koine grants revoke 3f2a"}},
+	 NULL, grant_subs, .completes = COMPLETES_GRANT,
+	 .examples = {"koine grant list", "koine grant delete 3f2a"}},
 	{"hook", "", "Ask a human for approval from an agent's hook",
 	 "Reads the hook input (JSON) from stdin, waits for the decision and prints it in the "
 	 "agent's format: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "

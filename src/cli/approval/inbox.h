@@ -1,5 +1,5 @@
 /*
- * What waits for a human, in a live view: koine approvals -w, and a part of koine top.
+ * What waits for a human, in a live view: koine approval watch, and a part of koine top.
  *
  * The list is requested anew whenever an event says that it has changed. The selection is
  * identified by its id: a list that moves under the cursor must not make anybody approve

@@ -1,5 +1,5 @@
 /*
- * koine approvals -w: a live list on a terminal. In a pipe, the pending approvals, then a line for
+ * koine approval watch: a live list on a terminal. In a pipe, the pending approvals, then a line for
  * each that arrives and each that is decided, including those from while the daemon was away.
  */
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
  * koine project lists projects, shows what their files would do, and trusts them. koine
- * automation lists rules, runs them, and prints their log.
+ * rule lists rules, runs them, and prints their log.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -423,35 +423,34 @@ static const struct option log_options[] = {
 static const struct command subs[] = {
 	{"list", "", "List rules and when they last ran", NULL, cmd_list, NO_ARGS,
 	 .request = {"automation.rules"},
-	 .examples = {"koine automation list", "koine automation list --project ~/src/app"}},
+	 .examples = {"koine rule list", "koine rule list --project ~/src/app"}},
 	{"enable", "[RULE]", "Enable a rule, or all rules", NULL,
 	 ARGS(0, 1, "takes at most one RULE"),
 	 .request = {"automation.enable", .arg = "ruleId", .did = "is enabled",
 		     .unnamed = "automation"},
-	 .examples = {"koine automation enable nightly", "koine automation enable"}},
+	 .examples = {"koine rule enable nightly", "koine rule enable"}},
 	{"disable", "[RULE]", "Disable a rule, or all rules",
 	 "The rule stays disabled after a restart.\n", ARGS(0, 1, "takes at most one RULE"),
 	 .request = {"automation.disable", .arg = "ruleId", .did = "is disabled",
 		     .unnamed = "automation"},
-	 .examples = {"koine automation disable nightly", "koine automation disable"}},
+	 .examples = {"koine rule disable nightly", "koine rule disable"}},
 	{"run", "RULE", "Run the action of a rule now",
 	 "Ignores the trigger and the cooldown of the rule. If the rule needs approval, the "
 	 "command waits for the decision.\n",
 	 cmd_run, ARGS(1, 1, "requires one RULE"),
 	 .request = {"automation.run", .arg = "rule", .did = "was run"},
-	 .examples = {"koine automation run nightly",
-		      "koine automation run nightly --project ~/src/app"}},
+	 .examples = {"koine rule run nightly", "koine rule run nightly --project ~/src/app"}},
 	{"log", "", "Show the log of rule actions, newest last", NULL, NULL, NULL, log_options,
 	 NO_ARGS, .request = {"automation.log", "log", .print = print_log},
-	 .examples = {"koine automation log -n 50", "koine automation log --project ~/src/app"}},
+	 .examples = {"koine rule log -n 50", "koine rule log --project ~/src/app"}},
 	{NULL},
 };
 
 const struct command automation_commands[] = {
-	{"automation", "COMMAND [ARGUMENT]...", "List and control rules",
+	{"rule", "COMMAND [ARGUMENT]...", "List and control rules",
 	 "A rule starts a task, a command, a webhook or a desktop notification on a schedule, an "
 	 "event or a file change. See [rule NAME] in koine.conf(5).\n",
 	 NULL, subs, options, sizeof(struct automation_options), .begin = find_project,
-	 .scope = scope, .examples = {"koine automation list", "koine automation run nightly"}},
+	 .scope = scope, .examples = {"koine rule list", "koine rule run nightly"}},
 	{NULL},
 };

@@ -444,7 +444,7 @@ static const struct option cancel_options[] = {
 	CONVERSATION("search only this conversation for the request; default: all conversations"),
 	{NULL}};
 
-static const struct option messages_options[] = {
+static const struct option show_options[] = {
 	CONVERSATION("select a conversation; default: \"default\""),
 	LIMIT("show the last N messages; default 20"),
 	{"--ended", NULL, "NUMBER", "show the ended conversation with this number", option_number,
@@ -452,10 +452,14 @@ static const struct option messages_options[] = {
 	{NULL},
 };
 
-static const struct option conversations_options[] = {
+static const struct option list_options[] = {
 	LIMIT("show at most N conversations; default 20"),
 	{"--ended", NULL, NULL, "list ended conversations, most recently ended first", option_flag,
 	 AT(ended)},
+	{NULL},
+};
+
+static const struct option delete_options[] = {
 	{"--all", NULL, NULL, "permanently delete all ended conversations", option_flag, AT(all)},
 	{NULL},
 };
@@ -553,56 +557,52 @@ enum { ROWS = 20 };
 static int cmd_tokens(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
+
 	return chat_print_tokens(cli, o->conversation);
 }
 
-/* Either numbers or --all, but not both. */
-static int check_purge(const struct cli *cli)
+static int check_numbers(const struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	int64_t number;
 
-	if ((cli->n_args == 1) != o->all)
-		return fail_with(
-			EX_USAGE,
-			"conversations purge requires --all or NUMBERs (koine conversations "
-			"--ended lists the numbers)");
-	for (int i = 1; i < cli->n_args; i++) {
+	if ((cli->n_args == 0) != o->all)
+		return args_refuse(cli);
+	for (int i = 0; i < cli->n_args; i++) {
 		if (!chat_read_count(cli->args[i], &number))
 			return fail_with(
 				EX_USAGE,
-				"invalid conversation number '%s': see koine conversations --ended",
+				"invalid conversation number '%s': expected a positive integer "
+				"(koine conversations --ended lists the numbers)",
 				cli->args[i]);
 	}
 	return 0;
 }
 
-static int purge(struct cli *cli)
+static int cmd_delete(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	int64_t number = 0;
-	int r = check_purge(cli);
+	int r = check_numbers(cli);
 
 	if (r == 0 && o->all)
 		r = chat_purge(cli, 0);
-	for (int i = 1; r == 0 && i < cli->n_args; i++) {
+	for (int i = 0; r == 0 && i < cli->n_args; i++) {
 		(void)chat_read_count(cli->args[i], &number);
 		r = chat_purge(cli, number);
 	}
 	return r;
 }
 
-static int cmd_conversations(struct cli *cli)
+static int cmd_list(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	int64_t n = o->limit ? o->limit : ROWS;
 
-	if (cli->n_args > 0)
-		return strcmp(cli->args[0], "purge") == 0 ? purge(cli) : args_refuse(cli);
 	return o->ended ? chat_print_ended(cli, n) : chat_print_conversations(cli, n);
 }
 
-static int cmd_messages(struct cli *cli)
+static int cmd_show(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
 	const struct conversation which = {
@@ -611,11 +611,43 @@ static int cmd_messages(struct cli *cli)
 	};
 
 	if (which.number && which.name)
-		return fail_with(EX_USAGE, "messages takes a NAME or --ended NUMBER, not both");
+		return fail_with(EX_USAGE,
+				 "conversation show takes a NAME or --ended NUMBER, not both");
 	if (cli->n_args == 1 && o->conversation)
-		return fail_with(EX_USAGE, "messages takes a NAME or --conversation, not both");
+		return fail_with(EX_USAGE,
+				 "conversation show takes a NAME or --conversation, not both");
 	return chat_print_messages(cli, &which, o->limit ? o->limit : ROWS);
 }
+
+static const struct command agent_subs[] = {
+	{"list", "", "List configured agents and check that they respond",
+	 "* marks the default agent. Each agent has ten seconds to respond. After the agents, the "
+	 "list shows the agent servers ([agent-server NAME]) with their pending requests.\n",
+	 chat_print_agents, NO_ARGS, .examples = {"koine agent list", "koine agent list --json"}},
+	{NULL},
+};
+
+static const struct command conversation_subs[] = {
+	{"list", "", "List conversations, most recently changed first",
+	 "koined keeps ended conversations. --ended lists them with their numbers.\n", cmd_list,
+	 NULL, list_options, NO_ARGS,
+	 .examples = {"koine conversation list", "koine conversation list --ended"}},
+	{"show", "[NAME]", "Show the last messages of a conversation", NULL, cmd_show, NULL,
+	 show_options, ARGS(0, 1, "takes at most one NAME"),
+	 .examples = {"koine conversation show", "koine conversation show release -n 5",
+		      "koine conversation show --ended 12"}},
+	{"delete", "NUMBER... | --all", "Delete ended conversations permanently",
+	 "`koine conversation list --ended` lists the numbers.\n", cmd_delete, NULL, delete_options,
+	 ARGS(0, INT_MAX,
+	      "requires --all or at least one NUMBER (koine conversations --ended lists "
+	      "the numbers)"),
+	 .completes = COMPLETES_ENDED,
+	 .examples = {"koine conversation delete 12", "koine conversation delete --all"}},
+	{"tokens", "", "Show how many tokens a conversation uses, and its limit", NULL, cmd_tokens,
+	 NULL, tokens_options, NO_ARGS,
+	 .examples = {"koine conversation tokens -c release", "koine conversation tokens --json"}},
+	{NULL},
+};
 
 #define OWN sizeof(struct chat_options)
 
@@ -640,25 +672,10 @@ const struct command chat_commands[] = {
 	 "it as a string first, then as an integer.\n",
 	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires one request ID"),
 	 .examples = {"koine cancel r1", "koine cancel r1 -c release"}},
-	{"agents", "", "List configured agents and check that they respond",
-	 "* marks the default agent. Each agent has ten seconds to respond. After the agents, the "
-	 "list shows the agent servers ([agent-server NAME]) and the number of pending requests of "
-	 "each.\n",
-	 chat_print_agents, NO_ARGS, .examples = {"koine agents", "koine agents --json"}},
-	{"conversations", "[purge NUMBER...]", "List conversations, most recently changed first",
-	 "koined keeps ended conversations: --ended lists them with their numbers, `koine messages "
-	 "--ended NUMBER` shows one, and `koine conversations purge NUMBER` deletes it "
-	 "permanently.\n",
-	 cmd_conversations, NULL, conversations_options, OWN,
-	 ARGS(0, INT_MAX, "takes no arguments"), .completes = COMPLETES_ENDED,
-	 .examples = {"koine conversations", "koine conversations --ended",
-		      "koine conversations purge 12"}},
-	{"messages", "[NAME]", "Show the last messages of a conversation", NULL, cmd_messages, NULL,
-	 messages_options, OWN, ARGS(0, 1, "takes at most one NAME"),
-	 .completes = COMPLETES_CONVERSATION,
-	 .examples = {"koine messages", "koine messages release -n 5"}},
-	{"tokens", "", "Show the token count and budget of a conversation", NULL, cmd_tokens, NULL,
-	 tokens_options, OWN, NO_ARGS,
-	 .examples = {"koine tokens -c release", "koine tokens --json"}},
+	{"agent", "COMMAND", "List agents", NULL, NULL, agent_subs,
+	 .examples = {"koine agent list", "koine agent list --json"}},
+	{"conversation", "COMMAND [ARGUMENT]...", "List, show and delete conversations", NULL, NULL,
+	 conversation_subs, NULL, OWN, .completes = COMPLETES_CONVERSATION,
+	 .examples = {"koine conversation list", "koine conversation show release"}},
 	{NULL},
 };

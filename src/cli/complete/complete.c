@@ -290,6 +290,11 @@ static void offer_commands(const struct cli *cli, const struct command *of, stru
 
 	for (int i = 0; (c = command_nth(cli->groups, of, i)); i++)
 		offers_add(offers, text_of(c->name), text_of(c->help));
+	for (const struct alias *a = aliases; !of && a->typed.noun; a++) {
+		if (a->is_shown)
+			offers_add(offers, text_of(a->typed.noun),
+				   text_of(command_named(cli->groups, a->typed.noun)->help));
+	}
 }
 
 /* For `koine help`: a command, then one of its own. */
@@ -445,7 +450,6 @@ static int read_words(struct line *l, int n, char **words)
 {
 	int r = options_begin(&l->cli, n);
 
-	l->cli.args = words;
 	for (int i = 0; i < n - 1 && r == 0; i++) {
 		bool is_option = !l->only_args && words[i][0] == '-' && words[i][1] != '\0';
 		bool has_next = is_option && takes_next(l, words[i]) && i + 1 < n - 1;
@@ -501,7 +505,8 @@ static void offer_options(struct line *l)
 	options_list(&l->cli, tables);
 	for (int i = 0; i < OPTION_TABLES; i++) {
 		for (const struct option *o = tables[i]; o->name; o++)
-			offers_add(l->offers, text_of(o->name), text_of(o->help));
+			if (o->help)
+				offers_add(l->offers, text_of(o->name), text_of(o->help));
 	}
 }
 
@@ -527,7 +532,7 @@ static void offer_option_or_value(struct line *l)
  * several. */
 static void offer_argument(struct line *l)
 {
-	const struct command *c = l->cli.sub ? l->cli.sub : l->cli.command;
+	const struct command *c = options_command_by_argument(&l->cli);
 	int before = l->cli.sub ? 2 : 1;
 	struct usage u = {.left = c->args, .typed = l->cli.args + before};
 	struct text word;

@@ -15,7 +15,7 @@
 
 struct usage {
 	const char *left; /* the alternatives that were not looked at yet */
-	char *const *typed;
+	const char *const *typed;
 	int n_typed; /* arguments before the one that is asked about */
 };
 

@@ -199,15 +199,6 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 	return print_listeners(cli, koine_value_get(status, "listeners"));
 }
 
-#define STATUS .request = {"daemon.status", .print = print_status}
-
-const struct command status_commands[] = {
-	{"status", "", "Show the state of koined and its listeners",
-	 "Works only with koine's own socket, not with the socket of another dialect.\n", NO_ARGS,
-	 STATUS, .examples = {"koine status", "koine status --json"}},
-	{NULL},
-};
-
 /* ---- log: what the daemon has logged; of one that does not run, what is left of it ---- */
 
 enum { FOLLOW_MS = 300, LINES = 50, LINES_MAX = 1000 };
@@ -446,6 +437,12 @@ static const struct command store_subs[] = {
 	 "you adopt a database, stop every koined that uses it.\n",
 	 cmd_adopt, ARGS(0, 1, "takes at most one FILE or URL"),
 	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},
+	{"backup", "FILE", "Back up the store to a new file",
+	 "koined writes the file as the user that koined runs as, refuses to overwrite an existing "
+	 "file, and continues to serve clients.\n",
+	 cmd_backup, ARGS(1, 1, "requires one FILE"),
+	 .examples = {"koine store backup ~/koine-backup.db",
+		      "koine store backup \"koine-$(date +%F).db\""}},
 	{"move", "FROM TO", "Copy a store into another database",
 	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
 	 "empty: a new file, or a database without a store. Stop every koined that uses either "
@@ -553,8 +550,10 @@ static const struct command subs[] = {
 	 "logs to koined.log in the folder of the store. --timeout limits the wait (default 60 s). "
 	 "If koined is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
-	{"status", "", "Show the state of koined and its listeners", "Same as `koine status`.\n",
-	 NO_ARGS, STATUS, .examples = {"koine daemon status", "koine daemon status --json"}},
+	{"status", "", "Show the state of koined and its listeners",
+	 "Works only with koine's own socket, not with the socket of another dialect.\n", NO_ARGS,
+	 .request = {"daemon.status", .print = print_status},
+	 .examples = {"koine daemon status", "koine daemon status --json"}},
 	{"stop", "", "Stop koined and wait until it has exited",
 	 "With --drain, koined first waits for running tasks, sessions and commands of rules. "
 	 "--timeout limits the wait (default 60 s).\n",
@@ -566,12 +565,8 @@ static const struct command subs[] = {
 const struct command daemon_commands[] = {
 	{"daemon", "COMMAND", "Start, stop and configure koined", NULL, NULL, subs, NULL,
 	 sizeof(struct daemon_options), .examples = {"koine daemon start", "koine daemon log -f"}},
-	{"backup", "FILE", "Back up the store to a new file",
-	 "koined writes the file as the user that koined runs as, refuses to overwrite an existing "
-	 "file, and continues to serve clients.\n",
-	 cmd_backup, ARGS(1, 1, "requires one FILE"),
-	 .examples = {"koine backup ~/koine-backup.db", "koine backup \"koine-$(date +%F).db\""}},
-	{"store", "COMMAND", "Take over or move a store", NULL, NULL, store_subs,
-	 .examples = {"koine store adopt", "koine store move sqlite:koine.db postgresql:///koine"}},
+	{"store", "COMMAND", "Back up, take over or move a store", NULL, NULL, store_subs,
+	 .examples = {"koine store backup ~/koine-backup.db", "koine store adopt",
+		      "koine store move sqlite:koine.db postgresql:///koine"}},
 	{NULL},
 };

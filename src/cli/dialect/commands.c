@@ -343,7 +343,7 @@ static int check_free(struct text now, const char *name, const char *value)
 		return 0;
 	return fail_with(
 		EX_DATAERR,
-		"%s already listens for %.*s; run koine dialects disable %s first, or serve "
+		"%s already listens for %.*s; run koine dialect disable %s first, or serve "
 		"several "
 		"projects with koined --project",
 		name, TEXT_ARGS(now), name);
@@ -539,17 +539,17 @@ static int change_all(struct cli *cli, int (*one)(struct change *c, const char *
 	return r;
 }
 
-static int cmd_enable_dialects(struct cli *cli)
+static int cmd_dialect_enable(struct cli *cli)
 {
 	return change_all(cli, enable_one);
 }
 
-static int cmd_disable_dialects(struct cli *cli)
+static int cmd_dialect_disable(struct cli *cli)
 {
 	return change_all(cli, disable_one);
 }
 
-static int cmd_dialects(struct cli *cli)
+static int cmd_dialect_list(struct cli *cli)
 {
 	struct places p;
 	int r = places_look(cli, &p);
@@ -572,27 +572,30 @@ static const struct option options[] = {
 
 static const struct command subs[] = {
 	{"disable", "DIALECT...", "Stop listening for a protocol",
-	 "Removes the line that `koine dialects enable` wrote. If the dialect still listens in the "
+	 "Removes the line that `koine dialect enable` wrote. If the dialect still listens in the "
 	 "runtime directory or at another address in koine.conf, run the command again to turn it "
 	 "off.\n",
-	 cmd_disable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
-	 .examples = {"koine dialects disable nexus",
-		      "koine dialects disable hld ocg --yes --restart"}},
+	 cmd_dialect_disable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
+	 .examples = {"koine dialect disable nexus",
+		      "koine dialect disable hld ocg --yes --restart"}},
 	{"enable", "DIALECT...", "Listen for a protocol at its usual address",
 	 "Shows the change, asks for confirmation, and writes DIALECT = on into [listen] of your "
 	 "koine.conf. If another program listens at the usual address, koined uses a free port or "
 	 "only its own socket. For aiwg, run the command in a project folder with .aiwg.\n",
-	 cmd_enable_dialects, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
-	 .examples = {"koine dialects enable nexus",
-		      "koine dialects enable hld ocg --yes --restart"}},
+	 cmd_dialect_enable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
+	 .examples = {"koine dialect enable nexus",
+		      "koine dialect enable hld ocg --yes --restart"}},
+	{"list", "", "List protocols and their addresses",
+	 "STATE is on (at the usual address), own (in the runtime directory), elsewhere (at an "
+	 "address in koine.conf), moved (another program uses the usual address) or off.\n",
+	 cmd_dialect_list, NO_ARGS,
+	 .examples = {"koine dialect list", "koine dialect list --json"}},
 	{NULL},
 };
 
 const struct command dialect_commands[] = {
-	{"dialects", "[COMMAND]", "List protocols and their addresses",
-	 "STATE is on (at the usual address), own (in the runtime directory), elsewhere (at an "
-	 "address in koine.conf), moved (another program uses the usual address) or off.\n",
-	 cmd_dialects, subs, NULL, sizeof(struct dialect_options),
-	 .examples = {"koine dialects", "koine dialects enable nexus"}},
+	{"dialect", "COMMAND [DIALECT]...", "List protocols, and enable or disable them", NULL,
+	 NULL, subs, NULL, sizeof(struct dialect_options),
+	 .examples = {"koine dialect list", "koine dialect enable nexus"}},
 	{NULL},
 };

@@ -1,4 +1,4 @@
-/* koine events: past events, and with -f new ones. */
+/* koine event: past events, and with -f new ones. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -307,9 +307,10 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 static int check(const struct cli *cli, const struct event_options *o)
 {
 	if (cli->n_args > 0)
-		return fail_with(EX_USAGE,
-				 "events takes no arguments; to filter by type, use --type '%s'",
-				 cli->args[0]);
+		return fail_with(
+			EX_USAGE,
+			"event list takes no arguments; to filter by type, use --type '%s'",
+			cli->args[0]);
 	if (!o->since && o->limit > PAGE_MAX)
 		return fail_with(EX_USAGE,
 				 "invalid --limit '%lld': without --since, expected at most %d",
@@ -375,12 +376,18 @@ static const struct option options[] = {
 	{NULL},
 };
 
-const struct command event_commands[] = {
-	{"events", "", "Show events",
+static const struct command subs[] = {
+	{"list", "", "Show events, oldest first",
 	 "Without --since, the command shows the newest events. With -f, the command reconnects "
 	 "when koined restarts and continues without a gap. With --json every event is an object "
 	 "on one line; {\"gone\":N} replaces N deleted events.\n",
-	 cmd_events, NULL, options, sizeof(struct event_options),
-	 .examples = {"koine events --since 1h", "koine events -f --type 'task.*'"}},
+	 cmd_events, NULL, options,
+	 .examples = {"koine event list --since 1h", "koine event list -f --type 'task.*'"}},
+	{NULL},
+};
+
+const struct command event_commands[] = {
+	{"event", "COMMAND", "Show events", NULL, NULL, subs, NULL, sizeof(struct event_options),
+	 .examples = {"koine event list --since 1h", "koine event list -f --type 'task.*'"}},
 	{NULL},
 };

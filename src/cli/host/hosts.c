@@ -57,23 +57,22 @@ static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 	return 0;
 }
 
-#define LIST .request = {"host.list", "hosts", .print = print_hosts}
-
 static const struct command subs[] = {
-	{"list", "", "List the hosts that share the store", NULL, NO_ARGS, LIST,
-	 .examples = {"koine hosts list", "koine hosts list --json"}},
-	{"forget", "NAME", "Remove a dead host from the list",
+	{"list", "", "List the hosts that share the store",
+	 "* marks the host that koine is connected to.\n", NO_ARGS,
+	 .request = {"host.list", "hosts", .print = print_hosts},
+	 .examples = {"koine host list", "koine host list --json"}},
+	{"delete", "NAME", "Remove a dead host from the list",
 	 "The command refuses to remove a live host. Tasks waiting for the removed host keep "
 	 "waiting.\n",
 	 ARGS(1, 1, "requires one NAME"),
-	 .request = {"host.forget", .arg = "name", .did = "forgotten"},
-	 .examples = {"koine hosts forget build-2", "koine hosts forget laptop --json"}},
+	 .request = {"host.forget", .arg = "name", .did = "deleted"},
+	 .examples = {"koine host delete build-2", "koine host delete laptop --json"}},
 	{NULL},
 };
 
 const struct command host_commands[] = {
-	{"hosts", "[COMMAND [ARGUMENT]...]", "List the hosts that share a store",
-	 "* marks the host that responded.\n", NULL, subs, LIST, .completes = COMPLETES_HOST,
-	 .examples = {"koine hosts", "koine hosts forget build-2"}},
+	{"host", "COMMAND [ARGUMENT]...", "List the hosts that share a store", NULL, NULL, subs,
+	 .completes = COMPLETES_HOST, .examples = {"koine host list", "koine host delete build-2"}},
 	{NULL},
 };

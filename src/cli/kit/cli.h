@@ -50,7 +50,10 @@ struct cli {
 	const struct command_group *groups;
 	const struct command *command; /* the one that was typed; NULL: not one of ours */
 	const struct command *sub;     /* and which of its subcommands */
-	char **args;                   /* what follows the command */
+	const char *typed_sub;         /* how that was spelled */
+	bool by_shortcut;              /* a shortcut named it, which was one word */
+	const char **words;            /* all words that are no options; options_done frees them */
+	const char **args;             /* what of them follows the command */
 	int n_args;
 };
 

@@ -99,41 +99,29 @@ static const struct command *find_exactly(const struct command_group *groups,
 	return c;
 }
 
-/* What a shell calls it; NULL for a word that no shell uses. */
-static const char *shell_word(const char *name)
-{
-	static const char *const also[][2] = {
-		{"ls", "list"},
-		{"rm", "delete"},
-		{"remove", "delete"},
-		{"del", "delete"},
-	};
-
-	for (size_t i = 0; i < sizeof(also) / sizeof(also[0]); i++) {
-		if (strcmp(also[i][0], name) == 0)
-			return also[i][1];
-	}
-	return NULL;
-}
-
 const struct command *command_find(const struct command_group *groups, const struct command *of,
 				   const char *name)
 {
 	const struct command *found = find_exactly(groups, of, name);
-	const char *other = found ? NULL : shell_word(name);
+	const struct alias *a =
+		found ? NULL : alias_find(of ? of->name : name, of ? name : NULL, NULL);
 
-	return other ? find_exactly(groups, of, other) : found;
+	return a ? find_exactly(groups, of, of ? a->means.verb : a->means.noun) : found;
 }
 
 const struct command *command_named(const struct command_group *groups, const char *names)
 {
 	size_t len = strcspn(names, " ");
 	const struct command *c;
+	const struct alias *a;
 	char name[32];
 
 	snprintf(name, sizeof(name), "%.*s", (int)len, names);
 	c = command_find(groups, NULL, name);
-	return c && names[len] ? command_find(groups, c, names + len + 1) : c;
+	a = alias_find(name, NULL, NULL);
+	if (!names[len] && !(a && a->means.verb))
+		return c;
+	return c ? command_find(groups, c, names[len] ? names + len + 1 : a->means.verb) : NULL;
 }
 
 /* ---- suggestions ---- */
@@ -161,8 +149,6 @@ static const char *other_command(const char *name)
 		{"allow", "approve"},
 		{"reject", "deny"},
 		{"answer", "respond"},
-		{"rules", "automation list"},
-		{"rule", "automation list"},
 		{"init", "connect"},
 		{"install", "connect"},
 		{"setup", "connect"},
@@ -191,29 +177,24 @@ static const char *other_word(const struct command_group *groups, const struct c
 {
 	static const struct {
 		const char *word;
-		const char *ours[3]; /* the first that exists */
+		const char *ours[2]; /* the first that exists */
 	} words[] = {
-		{"stop", {"interrupt", "cancel"}},
-		{"kill", {"interrupt", "cancel"}},
-		{"cancel", {"interrupt"}},
-		{"interrupt", {"cancel"}},
+		{"stop", {"cancel"}},
+		{"kill", {"cancel"}},
 		{"resume", {"continue", "retry"}},
-		{"get", {"show"}},
-		{"show", {"get"}},
-		{"view", {"show", "get"}},
-		{"add", {"run"}},
-		{"launch", {"run"}},
-		{"start", {"run", "add"}},
+		{"view", {"show"}},
+		{"launch", {"add"}},
+		{"start", {"add", "run"}},
 		{"ps", {"list"}},
-		{"follow", {"log"}},
+		{"follow", {"watch", "log"}},
 		{"logs", {"log"}},
-		{"rm", {"cancel", "interrupt", "revoke"}},
-		{"delete", {"cancel", "interrupt"}},
-		{"remove", {"cancel", "interrupt"}},
+		{"rm", {"cancel"}},
+		{"delete", {"cancel"}},
+		{"remove", {"cancel"}},
 	};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		for (int k = 0; k < 3 && words[i].ours[k]; k++) {
+		for (int k = 0; k < 2 && words[i].ours[k]; k++) {
 			if (strcmp(words[i].word, name) == 0 &&
 			    command_find(groups, of, words[i].ours[k]))
 				return words[i].ours[k];
@@ -248,6 +229,10 @@ static void suggest(const struct command_group *groups, const struct command *of
 	nearest_init(&n, name);
 	for (int i = 0; command_nth(groups, of, i); i++)
 		nearest_offer(&n, text_of(command_nth(groups, of, i)->name));
+	for (const struct alias *a = aliases; !of && a->typed.noun; a++) {
+		if (a->is_shown)
+			nearest_offer(&n, text_of(a->typed.noun));
+	}
 	out[0] = '\0';
 	if (!other && !n.name[0] && !of && find_noun(groups, name, out))
 		return;

@@ -17,12 +17,38 @@ struct command_group {
 const struct command *command_nth(const struct command_group *groups, const struct command *of,
 				  int n);
 
-/* NULL when there is none. `of` is the command whose sub it is, or NULL. The name that a shell
- * uses for it works, too. */
+/* ---- alias.c ---- */
+
+/* A command, or one of its options. */
+struct spelling {
+	const char *noun; /* "*": any */
+	const char *verb; /* "*": any; NULL: none */
+	const char *option;
+};
+
+/*
+ * Another spelling: what `typed` has is replaced by what `means` has. The option of a command may
+ * be "ID", which is its first argument, or in `means` an option that the command implies.
+ */
+struct alias {
+	struct spelling typed;
+	struct spelling means;
+	bool is_shown; /* a shortcut, which help and completion show */
+};
+
+extern const struct alias aliases[]; /* ends with a row without a noun */
+
+/* NULL if there is none; verb and option may be NULL. */
+const struct alias *alias_find(const char *noun, const char *verb, const char *option);
+
+/* ---- command.c ---- */
+
+/* NULL if there is none. `of` is the command whose sub it is, or NULL. Aliases work, too; the
+ * verb of a shortcut is left to the caller. */
 const struct command *command_find(const struct command_group *groups, const struct command *of,
 				   const char *name);
 
-/* The same by "NAME" or "NAME SUB". */
+/* The same by "NAME" or "NAME SUB", or a shortcut. */
 const struct command *command_named(const struct command_group *groups, const char *names);
 
 /* Like command_find, and complains when there is none. */

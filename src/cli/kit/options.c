@@ -92,16 +92,32 @@ static const struct option *find_row(const struct option *rows, const char *arg,
 	return NULL;
 }
 
+/* What an option is called now; NULL: nothing else. As the command was typed, it may have had an
+ * option that another has now. */
+static const char *renamed(const struct cli *cli, const char *arg, size_t len)
+{
+	const char *noun = cli->command ? cli->command->name : "";
+	const struct alias *a;
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)len, arg);
+	a = alias_find(noun, cli->typed_sub, name);
+	if (!a && cli->sub)
+		a = alias_find(noun, cli->sub->name, name);
+	return a ? a->means.option : NULL;
+}
+
 /* *ret_into: the struct that the option sets a member of. */
 static const struct option *find_option(struct cli *cli, const char *arg, size_t len,
 					void **ret_into)
 {
 	const struct option *tables[OPTION_TABLES];
+	const char *now = renamed(cli, arg, len);
 	const struct option *o = NULL;
 
 	options_list(cli, tables);
 	for (int i = 0; i < OPTION_TABLES && !o; i++) {
-		o = find_row(tables[i], arg, len);
+		o = now ? find_row(tables[i], now, strlen(now)) : find_row(tables[i], arg, len);
 		*ret_into = tables[i] == options_of_all ? &cli->options : cli->own;
 	}
 	return o;
@@ -234,19 +250,77 @@ static int begin_own(struct cli *cli)
 	return 0;
 }
 
-/* The words that name a command decide which options exist from here on. */
-int options_take_word(struct cli *cli, char *word)
+static void take_sub(struct cli *cli, const char *word)
 {
-	/* argv holds the words, too: writing never overtakes reading. */
-	cli->args[cli->n_args++] = word;
+	const struct alias *a = alias_find(cli->command->name, word, NULL);
+	const struct option *o;
+	const char *value;
+	void *into;
+
+	cli->sub = command_find(cli->groups, cli->command, word);
+	cli->typed_sub = word;
+	cli->args[cli->n_args++] = cli->sub ? cli->sub->name : word;
+	set_usual(cli, cli->sub ? cli->sub->options : NULL);
+	o = cli->sub && a && a->means.option ? options_find(cli, a->means.option, &value, &into)
+					     : NULL;
+	if (o)
+		(void)option_take(cli, o, into, "");
+}
+
+static int take_command(struct cli *cli, const char *word)
+{
+	const struct alias *a = alias_find(word, NULL, NULL);
+	int r;
+
+	cli->command = command_find(cli->groups, NULL, word);
+	cli->args[cli->n_args++] = cli->command ? cli->command->name : word;
+	r = begin_own(cli);
+	if (r == 0 && cli->command && a && a->means.verb) {
+		take_sub(cli, a->means.verb);
+		cli->by_shortcut = true;
+	}
+	return r;
+}
+
+/* "koine approvals 3f2a" is another command than "koine approvals". */
+const struct command *options_command_by_argument(const struct cli *cli)
+{
+	const struct alias *a = cli->n_args == 2 && cli->sub
+					? alias_find(cli->command->name, cli->sub->name, "ID")
+					: NULL;
+
+	if (a)
+		return command_find(cli->groups, cli->command, a->means.verb);
+	return cli->sub ? cli->sub : cli->command;
+}
+
+/* The words that name a command decide which options exist from here on. */
+int options_take_word(struct cli *cli, const char *word)
+{
+	const struct command *c;
+
+	if (cli->n_args == 0)
+		return take_command(cli, word);
+	if (!cli->command || !cli->command->subs || cli->n_args > 2) {
+		cli->args[cli->n_args++] = word;
+		return 0;
+	}
+	/* "koine hosts forget": the shortcut was the noun. */
+	if (cli->by_shortcut && cli->n_args == 2 && command_find(cli->groups, cli->command, word) &&
+	    strcmp(cli->typed_sub, "list") == 0) {
+		cli->n_args = 1;
+		cli->by_shortcut = false;
+	}
 	if (cli->n_args == 1) {
-		cli->command = command_find(cli->groups, NULL, word);
-		return begin_own(cli);
+		take_sub(cli, word);
+		return 0;
 	}
-	if (cli->n_args == 2 && cli->command && cli->command->subs) {
-		cli->sub = command_find(cli->groups, cli->command, word);
-		set_usual(cli, cli->sub ? cli->sub->options : NULL);
+	c = options_command_by_argument(cli);
+	if (cli->sub && c != cli->sub) {
+		cli->n_args = 1;
+		take_sub(cli, c->name);
 	}
+	cli->args[cli->n_args++] = word;
 	return 0;
 }
 
@@ -318,8 +392,11 @@ static int read_server_uid(struct cli_options *o)
 
 int options_begin(struct cli *cli, int n_words)
 {
-	cli->given = calloc((size_t)n_words + 1, sizeof(*cli->given));
-	if (!cli->given)
+	/* A shortcut is two words, and one may imply an option. */
+	cli->given = calloc((size_t)n_words + 2, sizeof(*cli->given));
+	cli->words = calloc((size_t)n_words + 2, sizeof(*cli->words));
+	cli->args = cli->words;
+	if (!cli->given || !cli->words)
 		return out_of_memory();
 	cli->options.color = "auto";
 	cli->options.retries = -1;
@@ -330,6 +407,7 @@ void options_done(struct cli *cli)
 {
 	free(cli->own);
 	free(cli->given);
+	free(cli->words);
 }
 
 void options_end(struct cli *cli)
@@ -344,7 +422,6 @@ int options_parse(struct cli *cli, int argc, char **argv)
 	bool only_args = false;
 	int r = options_begin(cli, argc);
 
-	cli->args = argv;
 	for (int i = 1; i < argc && r == 0; i++) {
 		bool is_option = !only_args && argv[i][0] == '-' && argv[i][1] != '\0';
 

@@ -12,7 +12,7 @@ struct option {
 	const char *name;
 	const char *short_name; /* or NULL */
 	const char *value;      /* what it wants, or NULL */
-	const char *help;
+	const char *help;       /* NULL: hidden */
 	/* False: the value is invalid. */
 	bool (*set)(const struct option *o, void *member, const char *value);
 	size_t at;           /* where the member is: OPTION_AT; 0: there is none */
@@ -97,8 +97,11 @@ enum { OPTION_TABLES = 3 };
 /* For a line of so many words. 0 or an exit code. */
 int options_begin(struct cli *cli, int n_words);
 
-/* Adds a word that is no option. It stands in cli->args, which has room for it. */
-int options_take_word(struct cli *cli, char *word);
+/* Adds a word that is no option to cli->args, which has room for it. */
+int options_take_word(struct cli *cli, const char *word);
+
+/* The command that the next word, as its argument, is for. */
+const struct command *options_command_by_argument(const struct cli *cli);
 
 /* The row of "--name=value", "--name" or "-nvalue"; NULL: there is none. *ret_value is NULL if
  * the word has none, and *ret_into the struct that `set` changes a member of. */

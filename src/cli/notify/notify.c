@@ -1,4 +1,4 @@
-/* koine notify: whom koined tells, how that goes, and a test. */
+/* koine notifier: whom koined tells, how that goes, and a test. */
 #include <stdio.h>
 
 #include "base/cleanup.h"
@@ -79,21 +79,21 @@ static const struct option test_options[] = {
 
 static const struct command subs[] = {
 	{"list", "", "List notifiers and their state", NULL, NO_ARGS, LIST,
-	 .examples = {"koine notify list", "koine notify list --json"}},
+	 .examples = {"koine notifier list", "koine notifier list --json"}},
 	{"test", "NAME", "Send a test message and wait for a button press",
 	 "Ignores quiet hours. Prints the pressed button and the name of the person who pressed "
 	 "it.\n",
 	 cmd_test, NULL, test_options, ARGS(1, 1, "requires one NAME"),
 	 .request = {"notify.test", .arg = "name", .patient = true, .print = print_test},
-	 .examples = {"koine notify test phone", "koine notify test phone --timeout 30"}},
+	 .examples = {"koine notifier test phone", "koine notifier test phone --timeout 30"}},
 	{NULL},
 };
 
 const struct command notify_commands[] = {
-	{"notify", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
+	{"notifier", "[COMMAND [ARGUMENT]...]", "List and test notifiers",
 	 "A notifier sends approvals and other events to your phone, a chat or a program. Each "
 	 "notifier is a [notify NAME] section in koine.conf(5).\n",
 	 NULL, subs, LIST, .completes = COMPLETES_NOTIFIER,
-	 .examples = {"koine notify", "koine notify test phone"}},
+	 .examples = {"koine notifier", "koine notifier test phone"}},
 	{NULL},
 };

@@ -31,17 +31,18 @@
 	{"--allow", NULL, "TOOL", "allow TOOL without approval (repeatable)", option_list, \
 		.param = "allowed_tools"}, \
 	{"--deny", NULL, "TOOL", "deny TOOL (repeatable)", option_list, .param = "disallowed_tools"}, \
-	{"--cwd", "-C", "DIR", "run in DIR; default: " where, option_word, AT(folder)}
+	{"--dir", "-C", "DIR", "run in DIR (default: " where ")", option_word, AT(folder)}
 /* clang-format on */
 
-static const struct option session_run_options[] = {RUN_OPTIONS("this folder"), {NULL}};
+static const struct option session_add_options[] = {RUN_OPTIONS("the current directory"), {NULL}};
 
-static const struct option session_continue_options[] = {RUN_OPTIONS("the same folder"), {NULL}};
+static const struct option session_continue_options[] = {RUN_OPTIONS("the session's directory"),
+							 {NULL}};
 
 static const struct option session_list_options[] = {
 	{"--all", "-a", NULL, "include archived sessions", option_flag, AT(all),
 	 .param = "archived", .json = {"\"any\"", "\"no\""}},
-	{"--status", NULL, "STATUS", "show only sessions with this status: running, completed, ...",
+	{"--state", NULL, "STATE", "show only sessions in this state: running, completed, ...",
 	 option_word, AT(status), .param = "status",
 	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
 	{"--limit", "-n", "N", "show at most N sessions; default 20", option_limit, 0,
@@ -91,7 +92,7 @@ static int add_folder(const struct cli *cli, struct koine_json *j, bool is_new)
 {
 	const struct session_options *o = cli->own;
 	char path[PATH_MAX] = "";
-	int r = o->folder || is_new ? args_folder(cli, "--cwd", o->folder, path) : 0;
+	int r = o->folder || is_new ? args_folder(cli, "--dir", o->folder, path) : 0;
 
 	params_add(j, "working_dir", path[0] ? path : NULL);
 	return r;
@@ -210,15 +211,15 @@ static int cmd_rename(struct cli *cli)
 	}
 
 static const struct command subs[] = {
-	{"run", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
-	 "Use - to read the query from stdin.\n" EXITS, launch, NULL, session_run_options,
+	{"add", "[OPTION]... [--] QUERY... | -", "Start a session and print its id",
+	 "Use - to read the query from stdin.\n" EXITS, launch, NULL, session_add_options,
 	 .request = {"session.launch"}, ARGS(1, INT_MAX, "requires QUERY, or - for stdin"),
-	 .examples = {"koine session run \"fix the tests\"",
-		      "koine session run -f -C ~/src/app --model opus \"review the diff\""}},
+	 .examples = {"koine session add \"fix the tests\"",
+		      "koine session add -f -C ~/src/app --model opus \"review the diff\""}},
 	{"list", "", "List sessions, most recently active first", NULL, NULL, NULL,
 	 session_list_options, NO_ARGS,
 	 .request = {"session.list", "sessions", .print = session_print_list},
-	 .examples = {"koine session list --status running", "koine session list --all -n 50"}},
+	 .examples = {"koine session list --state running", "koine session list --all -n 50"}},
 	{"show", "ID", "Show one session in full", BY_ID, cmd_show, ONE_ID,
 	 .request = {"session.get", .arg = "id", .form = &session_form},
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
@@ -236,10 +237,9 @@ static const struct command subs[] = {
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",
 		      "koine session continue 6f1c -f \"now fix it\""}},
-	{"interrupt", "ID", "Interrupt a running session", BY_ID, ONE_ID,
-	 .request = {"session.interrupt", .arg = "id", .named = "id",
-		     .did = "is being interrupted"},
-	 .examples = {"koine session interrupt 6f1c", "koine session interrupt 6f1c --json"}},
+	{"cancel", "ID", "Cancel a running session", BY_ID, ONE_ID,
+	 .request = {"session.interrupt", .arg = "id", .named = "id", .did = "is being cancelled"},
+	 .examples = {"koine session cancel 6f1c", "koine session cancel 6f1c --json"}},
 	{"archive", "ID...", "Archive sessions", BY_ID, IDS, .request = ARCHIVE("true", "archived"),
 	 .examples = {"koine session archive 6f1c 22ab", "koine session archive 6f1c"}},
 	{"unarchive", "ID...", "Unarchive sessions", BY_ID, IDS,
@@ -262,6 +262,6 @@ const struct command session_commands[] = {
 	 "Tool calls of a session that need permission appear as approvals: see `koine "
 	 "approvals`.\n",
 	 NULL, subs, NULL, sizeof(struct session_options), .completes = COMPLETES_SESSION,
-	 .examples = {"koine session run \"fix the tests\"", "koine session log -f 6f1c"}},
+	 .examples = {"koine session add \"fix the tests\"", "koine session log -f 6f1c"}},
 	{NULL},
 };

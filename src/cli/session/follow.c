@@ -330,7 +330,7 @@ int session_follow(struct cli *cli, const char *id, int *ret_status)
 		fprintf(stderr,
 			"koine: quit; the session keeps running\n"
 			"  follow it:     koine session log -f %.*s\n"
-			"  interrupt it:  koine session interrupt %.*s\n",
+			"  cancel it:     koine session cancel %.*s\n",
 			SHORT_ID, id, SHORT_ID, id);
 	*ret_status = v.status;
 	return r;

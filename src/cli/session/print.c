@@ -44,7 +44,7 @@ static bool say_none(const struct cli *cli, const struct koine_value *sessions, 
 		return false;
 	fprintf(stderr, "no sessions%s\n",
 		of_all ? ""
-		       : " (koine session run starts a session; koine session list --all "
+		       : " (koine session add starts a session; koine session list --all "
 			 "includes archived sessions)");
 	return true;
 }

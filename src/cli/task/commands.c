@@ -5,6 +5,7 @@
 
 #include "base/cleanup.h"
 #include "cli/commands.h"
+#include "cli/kit/args.h"
 #include "cli/kit/call.h"
 #include "cli/kit/talk.h"
 #include "cli/task/task.h"
@@ -116,7 +117,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 	GROUP("add the task to a group"), \
 	LABEL("set a label, a short name shown in lists"), \
 	AFTER, \
-	{"--directory", "-d", "DIR", "run in DIR; default: the current directory", option_word, \
+	{"--dir", "-C", "DIR", "run in DIR (default: the current directory)", option_word, \
 	 AT(folder)}, \
 	TIMEOUT("", 1), \
 	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, .param = "delay"}, \
@@ -135,9 +136,10 @@ static const struct option task_options[] = {PROJECT, {NULL}};
 
 static const struct option task_add_options[] = {
 	ADDING,
-	{"--agent", "-a", "NAME", "run claude with --agent NAME", option_word, .param = "agent"},
-	{"--runner", "-r", "NAME", "run this agent: claude, or an agent in koine.conf", option_word,
-	 .param = "runner", .completes = COMPLETES_AGENT},
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent defined in koine.conf",
+	 option_word, .param = "runner", .completes = COMPLETES_AGENT},
+	{"--claude-agent", NULL, "NAME", "run claude with --agent NAME", option_word,
+	 .param = "agent"},
 	{"--stdin", NULL, NULL, "read the prompt from stdin, or append stdin to PROMPT",
 	 option_flag, AT(from_stdin)},
 	{NULL},
@@ -161,9 +163,9 @@ static const struct option task_edit_options[] = {
 	 option_text, .param = "label"},
 	AFTER,
 	{"--no-after", NULL, NULL, "remove all dependencies", option_flag, AT(no_after)},
-	{"--runner", "-r", "NAME",
-	 "run this agent: claude, or an agent in koine.conf; \"\" selects the default", option_text,
-	 .param = "runner", .completes = COMPLETES_AGENT},
+	{"--agent", "-a", "NAME",
+	 "run this agent: claude, or an agent defined in koine.conf; \"\" selects the default",
+	 option_text, .param = "runner", .completes = COMPLETES_AGENT},
 	TIMEOUT("; 0 selects the default", 0),
 	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", option_word,
 	 .param = "host"},
@@ -192,11 +194,6 @@ static const struct option task_log_options[] = {
 	{NULL},
 };
 
-static const struct option task_follow_options[] = {
-	{"--lines", "-n", "N", "start with the last N lines", option_number, AT(limit), .min = 1},
-	{NULL},
-};
-
 static const struct option task_wait_options[] = {
 	{"--status", NULL, "success|any", "with any, exit with 0 even if tasks failed",
 	 option_choice, AT(status)},
@@ -204,6 +201,8 @@ static const struct option task_wait_options[] = {
 };
 
 static const struct option task_watch_options[] = {
+	{"--lines", "-n", "N", "print the last N lines of the task's output first", option_number,
+	 AT(limit), .min = 1},
 	GROUP("show only tasks of this group"),
 	ALL_PROJECTS,
 	{NULL},
@@ -212,9 +211,10 @@ static const struct option task_watch_options[] = {
 static const struct option task_pause_options[] = {
 	GROUP("apply to the tasks of one group, in all projects"), {NULL}};
 
-static const struct option task_clean_options[] = {
-	GROUP("delete only tasks of this group"),
-	{"--successful-only", "-s", NULL, "delete only completed tasks", option_flag,
+static const struct option task_delete_options[] = {
+	{"--all", NULL, NULL, "delete all ended tasks", option_flag, AT(all)},
+	GROUP("with --all, delete only tasks of this group"),
+	{"--successful-only", NULL, NULL, "with --all, delete only completed tasks", option_flag,
 	 .param = "successful_only"},
 	ALL_PROJECTS,
 	{NULL},
@@ -282,6 +282,16 @@ static int print_cleaned(const struct cli *cli, const struct koine_value *result
 {
 	printf("%lld deleted\n", (long long)member_number(result, "cleaned"));
 	return 0;
+}
+
+static int cmd_delete(struct cli *cli)
+{
+	static const struct request all = {"task.clean", .patient = true, .print = print_cleaned};
+	const struct task_options *o = cli->own;
+
+	if ((cli->n_args == 0) != o->all)
+		return args_refuse(cli);
+	return o->all ? request_run_as(cli, &all, NULL) : request_run(cli);
 }
 
 /* ---- retrying ---- */
@@ -449,16 +459,19 @@ static const struct command subs[] = {
 	{"list", "", "List tasks: running, waiting, then ended, each newest first", NULL, cmd_list,
 	 NULL, task_list_options, NO_ARGS, .request = {"task.find", .with = {"open_first", "true"}},
 	 .examples = {"koine task list", "koine task list --state failed --all-projects"}},
-	{"get", "ID", "Show one task in full", BY_ID, ONE_ID,
+	{"show", "ID", "Show one task in full", BY_ID, ONE_ID,
 	 .request = {"task.show", .arg = "id", .form = &task_form},
-	 .examples = {"koine task get 3", "koine task get task-0003 --json"}},
+	 .examples = {"koine task show 3", "koine task show task-0003 --json"}},
 	{"log", "ID", "Print the output of a task",
 	 BY_ID "With -n, koine reads at most the last million bytes of the output.\n", cmd_task_log,
 	 NULL, task_log_options, ONE_ID,
 	 .examples = {"koine task log 3", "koine task log -n 20 -f 3"}},
-	{"follow", "ID", "Print the output of a task until it ends", BY_ID EXITS, cmd_task_follow,
-	 NULL, task_follow_options, ONE_ID,
-	 .examples = {"koine task follow 3", "koine task follow 3 -n 20"}},
+	{"watch", "[ID]", "Watch all tasks live, or one until it ends",
+	 "Without ID, shows running, waiting and ended tasks; q or Ctrl-C quits. With ID, prints "
+	 "the output of the task until the task ends. " BY_ID EXITS,
+	 cmd_task_watch, NULL, task_watch_options, ARGS(0, 1, "takes at most one ID"),
+	 .examples = {"koine task watch", "koine task watch --all-projects",
+		      "koine task watch 3 -n 20"}},
 	{"wait", "ID...", "Wait until tasks have ended",
 	 BY_ID EXITS "With several tasks, the first failure sets the exit code.\n", cmd_task_wait,
 	 NULL, task_wait_options, IDS,
@@ -471,6 +484,14 @@ static const struct command subs[] = {
 	       "adopted store.\n",
 	 IDS, .request = {"task.release", .arg = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
+	{"delete", "ID... | --all", "Delete ended tasks and their output",
+	 BY_ID "Tasks that a queued task depends on are kept. With --all, applies to the current "
+	       "project.\n",
+	 cmd_delete, NULL, task_delete_options,
+	 ARGS(0, INT_MAX, "requires --all or at least one ID"),
+	 .request = {"task.clean", .arg = "id", .did = "deleted"},
+	 .examples = {"koine task delete 3", "koine task delete --all --successful-only",
+		      "koine task delete --all -g docs --all-projects"}},
 	{"retry", "ID...", "Retry failed or cancelled tasks",
 	 BY_ID "Also queues the tasks that were skipped because task ID failed. If a dependency of "
 	       "a task did not complete, the command fails; retry the dependency instead.\n",
@@ -501,21 +522,12 @@ static const struct command subs[] = {
 	 "it.\n",
 	 cmd_parallel, NULL, task_pause_options, ARGS(1, 1, "requires one N"),
 	 .examples = {"koine task parallel 8", "koine task parallel 1 -g docs"}},
-	{"clean", "", "Delete ended tasks and their output",
-	 "Applies to the current project. Keeps tasks that a queued task depends on.\n", NULL, NULL,
-	 task_clean_options, NO_ARGS,
-	 .request = {"task.clean", .patient = true, .print = print_cleaned},
-	 .examples = {"koine task clean --successful-only",
-		      "koine task clean -g docs --all-projects"}},
 	{"stats", "", "Count tasks by state", NULL, NULL, NULL, task_count_options, NO_ARGS,
 	 .request = {"task.stats", .print = task_print_counts},
 	 .examples = {"koine task stats", "koine task stats --all-projects"}},
 	{"groups", "", "Count tasks by group", NULL, NULL, NULL, task_count_options, NO_ARGS,
 	 .request = {"task.groups", "groups", .columns = task_group_columns},
 	 .examples = {"koine task groups", "koine task groups --all-projects"}},
-	{"watch", "", "Watch tasks live", "q or Ctrl-C quits.\n", cmd_task_watch, NULL,
-	 task_watch_options, NO_ARGS,
-	 .examples = {"koine task watch --all-projects", "koine task watch -g docs"}},
 	{NULL},
 };
 
@@ -530,7 +542,7 @@ const struct command task_commands[] = {
 	 "Run a command as a task, without an agent",
 	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
 	 "in this folder, with the environment that koined sets for tasks and the variables of "
-	 "--env. koine prints the task id, which you can pass to `koine task log`, follow, wait "
+	 "--env. koine prints the task id, which you can pass to `koine task log`, watch, wait "
 	 "and cancel. Agents cannot use this command.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_find_project,
 	 task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),

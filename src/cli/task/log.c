@@ -207,7 +207,7 @@ int cmd_task_log(struct cli *cli)
 	return r;
 }
 
-int cmd_task_follow(struct cli *cli)
+int task_watch_one(struct cli *cli)
 {
 	const struct task_options *o = cli->own;
 	int64_t next = 0;
@@ -274,7 +274,7 @@ static int add_folder(struct koine_json *j, const struct cli *cli)
 	const struct task_options *o = cli->own;
 	bool named = o->project && o->project[0];
 	char path[PATH_MAX] = "";
-	int r = o->folder || !named ? args_folder(cli, "--directory", o->folder, path) : 0;
+	int r = o->folder || !named ? args_folder(cli, "--dir", o->folder, path) : 0;
 
 	params_add(j, "cwd", path[0] ? path : NULL);
 	return r;

@@ -17,6 +17,7 @@ enum { TASK_ID_MAX = ARG_MAX_BYTES };
 struct task_options {
 	const char *project; /* NULL: that of the working directory; "": none */
 	bool all_projects;
+	bool all;
 	const char *group;
 	const char *label;
 	const char *prompt;
@@ -89,6 +90,11 @@ extern const struct show_form task_form;
 /* Prints what a task has printed. On a terminal only its colours take effect. */
 void task_print_output(const struct cli *cli, struct text output);
 
+/* ---- log.c ---- */
+
+/* Prints the output of the task that is the argument until it ends. Returns its exit code. */
+int task_watch_one(struct cli *cli);
+
 /* ---- watch.c ---- */
 
 struct rows;
@@ -102,6 +108,5 @@ int cmd_task_add(struct cli *cli);
 int cmd_run(struct cli *cli);
 int cmd_task_edit(struct cli *cli);
 int cmd_task_log(struct cli *cli);
-int cmd_task_follow(struct cli *cli);
 int cmd_task_wait(struct cli *cli);
 int cmd_task_watch(struct cli *cli);

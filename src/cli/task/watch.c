@@ -176,9 +176,12 @@ int cmd_task_watch(struct cli *cli)
 			 .draw = draw},
 	};
 
+	if (cli->n_args > 0)
+		return task_watch_one(cli);
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO))
-		return fail_with(EX_USAGE,
-				 "task watch requires a terminal; use koine task list instead");
+		return fail_with(
+			EX_USAGE,
+			"task watch without ID requires a terminal; use koine task list instead");
 	for (int i = 0; i < N_PARTS; i++)
 		w.parts[i] = (struct live_part) {.row = &parts[i], .arg = &w};
 	return live_run(&w.live);

@@ -12,7 +12,7 @@ static const struct setting rows[N_RULE_KEYS] = {
 	    "folder of the project that the rule applies to; empty means any project"),
 	KEY(DESCRIPTION, "description", "description of the rule"),
 	KEY(ENABLED, "enabled",
-	    "initial state: yes (enabled), or no (disabled until `koine automation enable`)"),
+	    "initial state: yes (enabled), or no (disabled until `koine rule enable`)"),
 	KEY(CRON, "cron", "cron schedule: minute, hour, day of month, month, day of week"),
 	KEY(ZONE, "zone", "time zone for cron; empty means UTC"),
 	KEY(EVERY, "every", "interval between runs, such as 90, 10s, 15m, 2h or 1d"),

@@ -147,6 +147,7 @@ static const struct field parallel_fields[] = {
 };
 
 static const struct field clean_fields[] = {
+	FIELD(STRING, task_cleaning, id, "Delete only this task"),
 	FIELD(STRING, task_cleaning, group, "Delete only tasks of this group"),
 	FIELD(BOOL, task_cleaning, successful_only, "Delete only completed tasks"),
 	TASK_PROJECT(task_cleaning,
@@ -176,7 +177,7 @@ static const struct method rows[] = {
 	 "restarts",
 	 "{group:string|null parallel:integer was:integer}", FIELDS(parallel_fields, group_in),
 	 .handle = handle_parallel, .flags = METHOD_FOR_HUMANS},
-	{"task.clean", "Delete ended tasks and their output", "{cleaned:integer}",
+	{"task.clean", "Delete ended tasks, or one of them, and their output", "{cleaned:integer}",
 	 FIELDS(clean_fields, task_cleaning), .handle = handle_clean, .flags = METHOD_LATER},
 };
 

@@ -88,21 +88,51 @@ static int add_cleaned(struct tasks *t, const struct task_cleaning *which, const
 	return event_add_data(t->events, &e, &d);
 }
 
-static int deletion_run(struct work *w, int lane)
+/* The task that was named. */
+static int deletion_find(struct deletion *d, struct connection *db, int64_t *ret_seq)
 {
-	struct deletion *d = list_entry(w, struct deletion, request.work);
-	struct connection *db = store_writer(d->request.tasks->store);
-	const struct store_task_query q = {
+	struct error *error = &d->request.error;
+	struct text id = d->which.id;
+	struct task row;
+	unsigned n;
+	int r = task_find_row(db, &d->request.arena, d->which.project, id, &row, &n);
+
+	if (r == 0 && n != 1)
+		r = task_refuse_found(n, id, error);
+	if (r == 0 && row.state <= TASK_RUNNING)
+		r = refuse(error, REFUSE_CONFLICT, "task %.*s has not ended; cancel it first",
+			   TEXT_ARGS(row.id));
+	if (r == 0)
+		*ret_seq = row.seq;
+	return r;
+}
+
+static int deletion_clean(struct deletion *d, struct connection *db)
+{
+	struct store_task_query q = {
 		.project = d->which.project,
 		.group = d->which.group,
 		.state = d->which.successful_only ? TASK_COMPLETED : -1,
 		.limit = DELETED_AT_ONCE,
 	};
+	int r = d->which.id.data ? deletion_find(d, db, &q.seq) : 0;
+
+	r = r ?: store_task_clean(db, &q, &d->request.arena, &d->rows, &d->n);
+	if (r == 0 && d->which.id.data && d->n == 0)
+		r = refuse(&d->request.error, REFUSE_CONFLICT, "an open task depends on task %.*s",
+			   TEXT_ARGS(d->which.id));
+	return r;
+}
+
+static int deletion_run(struct work *w, int lane)
+{
+	struct deletion *d = list_entry(w, struct deletion, request.work);
+	struct connection *db = store_writer(d->request.tasks->store);
 	/* Of old tasks only other hosts want to know. */
 	bool reports = !d->before_ms || node_shares(d->request.tasks->node);
 	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE,
 						&d->request.arena, &d->rows, &d->n)
-			     : store_task_clean(db, &q, &d->request.arena, &d->rows, &d->n);
+			     : deletion_clean(d, db);
 
 	(void)lane;
 	return r == 0 && d->n > 0 && reports
@@ -174,7 +204,8 @@ int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_
 	d->which = *which;
 	d->fn = fn;
 	d->request.arg = arg;
-	r = arena_copy_text(&d->request.arena, which->project, &d->which.project)
+	r = arena_copy_text(&d->request.arena, which->id, &d->which.id)
+		    ?: arena_copy_text(&d->request.arena, which->project, &d->which.project)
 		    ?: arena_copy_text(&d->request.arena, which->group, &d->which.group);
 	d->names = arena_mark(&d->request.arena);
 	r = r ?: workers_submit(t->workers, &d->request.work, true);

@@ -250,6 +250,7 @@ int task_retry(struct tasks *t, struct text project, struct text id, task_retrie
 	       struct error *error);
 
 struct task_cleaning {
+	struct text id;      /* of one task; {NULL, 0} for all that fit the others */
 	struct text project; /* {NULL, 0}: all */
 	struct text group;   /* the same */
 	bool successful_only;
@@ -258,7 +259,8 @@ struct task_cleaning {
 /* n: how many are gone, even after a fault. */
 typedef void (*task_cleaned_fn)(void *arg, int result, int64_t n, const struct error *error);
 
-/* Forgets tasks that have ended, with their output. Those that an open task comes after stay. */
+/* Deletes tasks that have ended, with their output. Those that an open task depends on stay; one that was
+ * named is refused then, and so is one that has not ended. */
 int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg);
 
 /* A task with the end of its output. */

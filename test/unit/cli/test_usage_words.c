@@ -56,7 +56,7 @@ static const struct {
 TEST(the_argument_at_a_place_is_found)
 {
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct usage u = {.left = rows[i].usage, .typed = (char *const *)rows[i].typed};
+		struct usage u = {.left = rows[i].usage, .typed = rows[i].typed};
 		char got[256] = "";
 		struct text word;
 
