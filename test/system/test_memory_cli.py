@@ -194,7 +194,7 @@ def test_exit_codes_and_words():
         (["add", ""], 1, "content is required"),
         (["add", "x", "--importance", "2"], 64, "invalid --importance '2': expected X"),
         (["add", "x", "--category", "nonsense"], 1, "category"),
-        (["add", "x", "--expires", "1.5"], 64, "invalid --expires '1.5': expected DAYS"),
+        (["add", "x", "--expires", "1.5"], 64, "invalid --expires '1.5': expected TIME, such as 30, 30d or 2w"),
         (["add", "x", "--shard"], 64, "did you mean --shared?"),
         (["list", "--subject", "x"], 64, "unknown option --subject"),
         (["show", "nosuch"], 1, "koine: memory not found: 'nosuch'\n"),

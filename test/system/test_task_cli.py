@@ -132,7 +132,7 @@ def test_a_task_runs_where_and_with_what_was_said():
         check("No such file" in w("add", "-d", "nowhere", "x", code=66).err, "a folder")
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
               "no value")
-        for option, value, accepted in (("--timeout", "5x", "TIME, such as 90, 10s, 15m, 2h or 1d"),
+        for option, value, accepted in (("--timeout", "5x", "TIME, such as 90, 10m, 2h or 7d"),
                                         ("--retry", "-1", "N, a whole number above 0"),
                                         ("--priority", "high", "N, a number")):
             said = w("add", option, value, "x", code=64).err
@@ -214,6 +214,18 @@ def test_colours_tell_states():
         check("\033[32mcompleted\033[0m" in shown, "%r", shown)
         check("\033[31mfailed" in shown, "%r", shown)
         check("\033[1mID" in shown, "%r", shown)
+
+
+# ---- who runs it ----
+
+
+def test_an_agent_that_is_not_configured_is_refused_with_a_hint():
+    with World() as w:
+        for args in ("--agent", "reviewer"), ("-r", "reviewer"):
+            said = w("add", *args, "true", code=1).err
+            check("agent not found: 'reviewer'" in said and "use --claude-agent" in said, "%r", said)
+        check("use --claude-agent" in w("add", "--agent", "reviewer", "--runner", "claude", "true", code=64).err, "both")
+        w("add", "--runner", "claude", "--claude-agent", "reviewer", "--agent", "claude", "true")
 
 
 # ---- how they end ----

@@ -1,12 +1,11 @@
 /* koine event: past events, and with -f new ones. */
 #include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/kit/duration.h"
 #include "cli/kit/follow.h"
 #include "cli/kit/print.h"
 #include "cli/kit/call.h"
@@ -152,58 +151,20 @@ struct tail {
 
 /* ---- where to start ---- */
 
-static bool read_number(const char *text, int64_t *ret_n, const char **ret_end)
-{
-	char *end;
-
-	if (!isdigit((unsigned char)text[0]))
-		return false;
-	errno = 0;
-	*ret_n = strtoll(text, &end, 10);
-	*ret_end = end;
-	return errno == 0;
-}
-
-static int64_t unit_seconds(char unit)
-{
-	switch (unit) {
-	case 's':
-		return 1;
-	case 'm':
-		return 60;
-	case 'h':
-		return 3600;
-	case 'd':
-		return 86400;
-	case 'w':
-		return 7 * 86400;
-	}
-	return 0;
-}
-
-/* "10m", "2h", "7d", "90s": that long ago; digits: a sequence number; otherwise an ISO time. */
+/* "10m", "2h", "7d": that long ago; digits: a sequence number; otherwise an ISO time. */
 static bool start_read(const char *since, struct start *ret_start)
 {
-	const char *end = since;
-	int64_t n = 0;
+	int64_t n;
 	int64_t ms;
-	bool number = read_number(since, &n, &end);
 
 	*ret_start = (struct start) {.seq = -1};
-	if (number && *end == '\0') {
+	if (isdigit((unsigned char)since[0]) && option_read_int(since, &n)) {
 		ret_start->seq = n;
 		return true;
 	}
-	if (number && end[1] == '\0' && unit_seconds(*end) > 0) {
-		/* More than a century ago means the beginning. */
-		if (n > 36500LL * 86400 / unit_seconds(*end))
-			ret_start->seq = 0;
-		else
-			clock_format_iso(clock_utc_ms() - n * unit_seconds(*end) * 1000,
-					 ret_start->time);
-		return true;
-	}
-	if (!clock_parse_iso(text_of(since), &ms))
+	if (duration_parse(since, &ms))
+		ms = clock_utc_ms() - ms;
+	else if (!clock_parse_iso(text_of(since), &ms))
 		return false;
 	clock_format_iso(ms, ret_start->time);
 	return true;

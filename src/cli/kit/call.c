@@ -214,7 +214,8 @@ static void add_option(struct koine_json *j, const struct cli *cli, const struct
 		params_add_int(j, o->param,
 			       v.number +
 				       (!cli->options.json && (o->max == 0 || v.number < o->max)));
-	else if (o->set == option_number || o->set == option_span)
+	else if (o->set == option_number || o->set == option_span || o->set == option_seconds ||
+		 o->set == option_days)
 		params_add_int(j, o->param, v.number);
 	else if (o->set == option_decimal)
 		params_add_double(j, o->param, v.decimal);

@@ -8,7 +8,7 @@ static const struct {
 	const char *name;
 	double ms;
 } units[] = {
-	{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3},
+	{"ms", 1}, {"s", 1000}, {"m", 60e3}, {"h", 3600e3}, {"d", 86400e3}, {"w", 7 * 86400e3},
 };
 
 static const double longest_ms = 3650.0 * 86400e3;

@@ -6,7 +6,7 @@
 
 enum { SPAN_SHOWN = 16 };
 
-/* "90" (seconds), "1.5s", "15m", "2h", "1d", "250ms", or several: "1h30m". At most ten years.
+/* "90" (seconds), "1.5s", "15m", "2h", "7d", "2w", "250ms", or several: "1h30m". At most ten years.
  * False for anything else. */
 bool duration_parse(const char *text, int64_t *ret_ms);
 

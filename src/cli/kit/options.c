@@ -13,16 +13,14 @@
 
 /* ---- those of all ---- */
 
-static bool set_seconds(const struct option *o, void *member, const char *value)
+/* A duration that fits the member: up to 49 days. */
+static bool set_wait(const struct option *o, void *member, const char *value)
 {
-	char *end;
-	double seconds = strtod(value, &end);
+	int64_t ms = 0;
+	bool good = duration_parse(value, &ms) && ms >= 1 && ms < UINT32_MAX;
 
-	/* Also false for what is not a number. */
-	if (end == value || *end != '\0' || !(seconds >= 0.001 && seconds <= 1000000))
-		return false;
-	*(uint32_t *)member = (uint32_t)(seconds * 1000 + 0.5);
-	return true;
+	*(uint32_t *)member = (uint32_t)ms;
+	return good;
 }
 
 static bool set_uid(const struct option *o, void *member, const char *value)
@@ -43,14 +41,14 @@ const struct option options_of_all[] = {
 	 option_word, AT(url)},
 	{"--framing", NULL, "line|length|http|gob", "set the framing; gob is Go's net/rpc",
 	 option_choice, AT(framing)},
-	{"--timeout", "-t", "SECONDS",
-	 "set the timeout of the call in seconds (default: 30, with HTTP 60, and none for chat and "
+	{"--timeout", "-t", "TIME",
+	 "set the timeout of the call: 90, 10m, 2h (default: 30s; 60s over HTTP; none for chat and "
 	 "send)",
-	 set_seconds, AT(timeout_ms), "from 0.001 to 1000000"},
+	 set_wait, AT(timeout_ms), "such as 90, 10m or 2h"},
 	{"--retries", NULL, "N", "retry a failed connection N times; default 0", option_number,
 	 AT(retries), "from 0 to 1000", 0, 1000},
-	{"--wait", NULL, "SECONDS", "wait up to SECONDS for the server to start", set_seconds,
-	 AT(wait_ms), "from 0.001 to 1000000"},
+	{"--wait", NULL, "TIME", "wait up to TIME for the server to start", set_wait, AT(wait_ms),
+	 "such as 90, 10m or 2h"},
 	{"--token-file", NULL, "FILE", "send the first line of FILE as the bearer token (HTTP)",
 	 option_word, AT(token_file)},
 	{"--server-uid", NULL, "UID", "also trust a Unix socket whose server runs as user UID",
@@ -178,8 +176,8 @@ static void format_choices(const char *choices, char out[256])
 /* Where the option itself does not describe its values; NULL if its kind has no more to say than its name. */
 static const char *describe_kind(const struct option *o)
 {
-	if (o->set == option_span)
-		return "such as 90, 10s, 15m, 2h or 1d";
+	if (o->set == option_span || o->set == option_seconds)
+		return "such as 90, 10m, 2h or 7d";
 	if (o->set == option_number || o->set == option_limit)
 		return o->min > 0 ? "a whole number above 0" : "a whole number";
 	return o->set == option_decimal ? "a number" : NULL;
@@ -514,6 +512,30 @@ bool option_span(const struct option *o, void *member, const char *value)
 	int64_t *ms = member;
 
 	return duration_parse(value, ms) && is_within(o, *ms);
+}
+
+bool option_seconds(const struct option *o, void *member, const char *value)
+{
+	int64_t *seconds = member;
+	bool good = option_span(o, seconds, value);
+
+	*seconds = (*seconds + 999) / 1000;
+	return good;
+}
+
+bool option_days(const struct option *o, void *member, const char *value)
+{
+	enum { DAY_MS = 86400 * 1000 };
+	int64_t *days = member;
+	int64_t ms;
+
+	if (option_read_int(value, days))
+		return true;
+	*days = 0;
+	if (!duration_parse(value, &ms) || ms % DAY_MS != 0)
+		return false;
+	*days = ms / DAY_MS;
+	return true;
 }
 
 bool option_texts(const struct option *o, void *member, const char *value)

@@ -49,6 +49,9 @@ bool option_number(const struct option *o, void *member, const char *value); /* 
 bool option_limit(const struct option *o, void *member, const char *value);
 bool option_decimal(const struct option *o, void *member, const char *value); /* double */
 bool option_span(const struct option *o, void *member, const char *value);    /* int64_t, ms */
+bool option_seconds(const struct option *o, void *member, const char *value); /* int64_t */
+/* int64_t; a bare number means days, as ash's client has it. */
+bool option_days(const struct option *o, void *member, const char *value);
 bool option_list(const struct option *o, void *member, const char *value);
 bool option_texts(const struct option *o, void *member, const char *value);
 

@@ -201,8 +201,9 @@ static const struct option search_options[] = {
 };
 
 static const struct option add_options[] = {
-	{"--expires", "-e", "DAYS", "let the memory expire after DAYS days", option_number,
-	 .min = INT64_MIN, .param = "expires_days"},
+	{"--expires", "-e", "TIME",
+	 "let the memory expire after TIME (7d, 2w); a bare number means days", option_days, 0,
+	 "such as 30, 30d or 2w", .param = "expires_days"},
 	{"--subject", "-S", "NAME",
 	 "add a person or thing that the memory is about (repeatable, up to 64)", option_texts,
 	 .max = 64, .param = "subjects"},

@@ -70,8 +70,8 @@ static int cmd_test(struct cli *cli)
 }
 
 static const struct option test_options[] = {
-	{"--timeout", NULL, "SECONDS", "wait at most SECONDS for a button press; default 120",
-	 option_number, .min = 1, .param = "timeout"},
+	{"--timeout", NULL, "TIME", "wait at most TIME for a button press (default: 2m)",
+	 option_seconds, .min = 1, .param = "timeout"},
 	{NULL},
 };
 
@@ -85,7 +85,7 @@ static const struct command subs[] = {
 	 "it.\n",
 	 cmd_test, NULL, test_options, ARGS(1, 1, "requires one NAME"),
 	 .request = {"notify.test", .arg = "name", .patient = true, .print = print_test},
-	 .examples = {"koine notifier test phone", "koine notifier test phone --timeout 30"}},
+	 .examples = {"koine notifier test phone", "koine notifier test phone --timeout 30s"}},
 	{NULL},
 };
 

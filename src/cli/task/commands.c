@@ -49,6 +49,10 @@ static void task_print_hint(const struct cli *cli, const struct koine_answer *er
 {
 	const struct task_options *o = cli->own;
 
+	if (member_is(koine_answer_error_data(error), "field", "runner"))
+		fputs("koine agents lists the configured agents; for an agent of Claude Code, use "
+		      "--claude-agent\n",
+		      stderr);
 	if (o->project_path[0] && member_is(koine_answer_error_data(error), "field", "project"))
 		fprintf(stderr,
 			"to serve this project, start koined with --project %s; to use no project, "

@@ -408,6 +408,25 @@ static void prepare(struct cli *cli)
 		talk_be_patient(cli);
 }
 
+/* Scripts of the previous version named an agent of Claude Code with --agent, and ours with --runner. */
+static int check_agent(const struct cli *cli)
+{
+	const char *agent = NULL;
+
+	for (unsigned i = 0; i < cli->n_given; i++) {
+		if (strcmp(cli->given[i].option->name, "--agent") != 0)
+			continue;
+		if (agent && strcmp(agent, cli->given[i].value) != 0)
+			return fail_with(
+				EX_USAGE,
+				"a task has one agent, not '%.60s' and '%.60s'; for an agent "
+				"of Claude Code, use --claude-agent",
+				agent, cli->given[i].value);
+		agent = cli->given[i].value;
+	}
+	return 0;
+}
+
 int cmd_task_add(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf prompt;
@@ -415,7 +434,7 @@ int cmd_task_add(struct cli *cli)
 	int r;
 
 	buf_init(&prompt, PROMPT_MAX);
-	r = gather(cli, &prompt);
+	r = check_agent(cli) ?: gather(cli, &prompt);
 	if (r != 0)
 		return r;
 	prepare(cli);
