@@ -74,12 +74,9 @@ int store_task_lock_project(struct connection *c, struct text project);
 int store_task_circle(struct connection *c, struct text project, struct text id,
 		      struct arena *arena, struct text **ret_ids, unsigned *ret_n);
 
+/* project {NULL, 0}: any. *ret_n: how many projects have it (0, 1, 2 for more); the row if it is 1. */
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
-		    struct task *ret_task, bool *ret_found);
-
-/* By id alone: how many projects have it (0, 1, 2 for more); the row when it is 1. */
-int store_task_find_any(struct connection *c, struct text id, struct arena *arena,
-			struct task *ret_task, unsigned *ret_n);
+		    struct task *ret_task, unsigned *ret_n);
 
 /* A task by its names, and what is needed to make one in memory like it. */
 struct task_named {

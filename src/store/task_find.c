@@ -124,27 +124,12 @@ static int find_at_once(struct connection *c, struct text project, struct text i
 }
 
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
-		    struct task *ret_task, bool *ret_found)
+		    struct task *ret_task, unsigned *ret_n)
 {
 	struct row_list a = {.arena = arena};
 	int r;
 
-	r = find_at_once(c, project.data ? project : TEXT(""), id, &a);
-	if (r != 0)
-		return r;
-	if (a.n > 0)
-		*ret_task = *(struct task *)a.rows;
-	*ret_found = a.n > 0;
-	return 0;
-}
-
-int store_task_find_any(struct connection *c, struct text id, struct arena *arena,
-			struct task *ret_task, unsigned *ret_n)
-{
-	struct row_list a = {.arena = arena};
-	int r;
-
-	r = find_at_once(c, (struct text) {0}, id, &a);
+	r = find_at_once(c, project, id, &a);
 	if (r != 0)
 		return r;
 	if (a.n == 1)

@@ -24,7 +24,7 @@ struct groups_in {
 	struct text project;
 };
 
-/* ---- retrying, releasing ---- */
+/* ---- retrying ---- */
 
 void koine_task_did(void *arg, int r, const struct error *error)
 {
@@ -51,14 +51,6 @@ static void on_retried(void *arg, int r, const struct text *ids, unsigned n,
 		json_text(j, ids[i]);
 	json_end_array(j);
 	(void)call_reply_object(c);
-}
-
-static struct done handle_release(struct call *c)
-{
-	const struct task_in *in = c->in;
-
-	return call_await(
-		c, task_release(call_tasks(c), in->project, in->id, koine_task_did, c, &c->error));
 }
 
 static struct done handle_retry(struct call *c)
@@ -379,9 +371,6 @@ static const struct method methods[] = {
 	 "Retry a failed or cancelled task, and the dependent tasks that were skipped",
 	 "{id:string retried:true tasks:[string]}", FIELDS(task_fields, task_in),
 	 .handle = handle_retry, .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{"task.release", "Release a held task of an untrusted project or an adopted store",
-	 "{id:string released:true}", FIELDS(task_fields, task_in), .handle = handle_release,
-	 .arg = "released", .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.groups", "Count tasks by group and state", "{groups:[object] paused:boolean}",
 	 FIELDS(groups_fields, groups_in), .handle = handle_groups, .flags = METHOD_LATER},
 };

@@ -15,20 +15,27 @@ enum { PARALLEL_MAX = 10000 };
 
 /* ---- single ones ---- */
 
-static struct done handle_stash(struct call *c)
+static struct done hold(struct call *c, enum task_hold hold)
 {
 	const struct task_in *in = c->in;
 
-	return call_await(
-		c, task_stash(call_tasks(c), in->project, in->id, koine_task_did, c, &c->error));
+	return call_await(c, task_hold(call_tasks(c), in->project, in->id, hold, in->delay_ms,
+				       koine_task_did, c, &c->error));
+}
+
+static struct done handle_stash(struct call *c)
+{
+	return hold(c, TASK_STASH);
 }
 
 static struct done handle_enqueue(struct call *c)
 {
-	const struct task_in *in = c->in;
+	return hold(c, TASK_ENQUEUE);
+}
 
-	return call_await(c, task_enqueue(call_tasks(c), in->project, in->id, in->delay_ms,
-					  koine_task_did, c, &c->error));
+static struct done handle_release(struct call *c)
+{
+	return hold(c, TASK_RELEASE);
 }
 
 /* ---- changing one ---- */
@@ -164,6 +171,9 @@ static const struct method rows[] = {
 	{"task.enqueue", "Requeue a stashed task", "{id:string enqueued:true}",
 	 FIELDS(enqueue_fields, task_in), .handle = handle_enqueue, .arg = "enqueued",
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
+	{"task.release", "Release a held task of an untrusted project or an adopted store",
+	 "{id:string released:true}", FIELDS(stash_fields, task_in), .handle = handle_release,
+	 .arg = "released", .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"task.edit", "Change a queued task; omitted parameters keep their values",
 	 "{id:string edited:true}", FIELDS(edit_fields, task_in), .handle = handle_edit,
 	 .arg = "edited", .flags = METHOD_LATER | METHOD_FOR_HUMANS},

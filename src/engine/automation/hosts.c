@@ -20,14 +20,15 @@ static int is_own_task(struct firing *f, struct connection *c, bool *ret_is)
 	const struct live_rule *r = f->rule;
 	struct value *metadata = NULL;
 	struct task task;
-	bool found = false;
+	unsigned n = 0;
 	int e;
 
 	*ret_is = false;
 	if (!f->about.data || r->sees_own)
 		return 0;
-	e = store_task_find(c, f->project, f->about, &f->arena, &task, &found);
-	if (e == 0 && found && task.metadata.bytes.data)
+	e = store_task_find(c, f->project.data ? f->project : TEXT(""), f->about, &f->arena, &task,
+			    &n);
+	if (e == 0 && n == 1 && task.metadata.bytes.data)
 		e = value_unpack(&f->arena, task.metadata.bytes, &metadata);
 	if (e == 0 && metadata)
 		*ret_is = text_equal(value_text(value_find(metadata, "ruleId")), r->def.id);

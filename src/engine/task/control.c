@@ -10,18 +10,6 @@
 
 enum { LOOKS_MAX = 8 };
 
-int task_refuse_found(unsigned n, struct text id, struct error *error)
-{
-	struct text shown = text_cut(id, 100);
-
-	if (n == 0)
-		return refuse(error, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
-	return refuse_field(
-		error, "project",
-		"several projects have a task %.*s; pass 'project' to select its project",
-		TEXT_ARGS(shown));
-}
-
 static int refuse_ended(const struct task *task, struct error *error)
 {
 	return refuse(error, REFUSE_CONFLICT, "Task %.*s is already %s", TEXT_ARGS(task->id),
@@ -33,8 +21,6 @@ static int refuse_ended(const struct task *task, struct error *error)
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {
 	struct request request;
-	struct text project;
-	struct text id;
 	struct task found;
 	struct task_named news; /* of another host, that we have not heard of */
 	unsigned n;
@@ -46,21 +32,20 @@ static int lookup_run(struct work *w, int lane)
 {
 	struct lookup *l = list_entry(w, struct lookup, request.work);
 	struct connection *db = store_lane(l->request.tasks->store, lane);
-	int r = task_find_row(db, &l->request.arena, l->project, l->id, &l->found, &l->n);
+	int r = store_task_find(db, l->request.project, l->request.id, &l->request.arena, &l->found,
+				&l->n);
 
 	l->news.found = false;
 	if (r != 0 || l->n != 1 || l->found.state > TASK_RUNNING)
 		return r;
-	l->news = (struct task_named) {.project = l->found.project, .id = l->id};
+	l->news = (struct task_named) {.project = l->found.project, .id = l->request.id};
 	return store_task_find_named(db, &l->request.arena, &l->news, 1);
 }
 
 static int check_found(const struct lookup *l, struct error *error)
 {
-	if (l->n != 1)
-		return task_refuse_found(l->n, l->id, error);
-	if (l->news.found)
-		return task_refuse_changed(l->id, error);
+	if (l->n != 1 || l->news.found)
+		return task_refuse(l->n, l->request.id, error);
 	return refuse_ended(&l->found, error);
 }
 
@@ -73,8 +58,9 @@ static struct live *take_news(struct lookup *l)
 	unsigned n;
 
 	task_sync(l->request.tasks, &l->news);
-	return l->then == LOOKUP_CANCEL ? live_find(l->request.tasks, l->news.project, l->id, &n)
-					: NULL;
+	return l->then == LOOKUP_CANCEL
+		       ? live_find(l->request.tasks, l->news.project, l->request.id, &n)
+		       : NULL;
 }
 
 static void lookup_finished(struct work *w, int result)
@@ -94,38 +80,21 @@ static void lookup_finished(struct work *w, int result)
 static struct lookup *lookup_new(struct tasks *t, struct text project, struct text id, int then,
 				 task_done_fn fn, void *arg)
 {
-	struct lookup *l = request_new(t, sizeof(*l), lookup_run, lookup_finished);
+	struct lookup *l = request_new(t, sizeof(*l), project, id, NULL, NULL);
 
 	if (!l)
 		return NULL;
 	l->then = then;
 	l->request.fn = fn;
 	l->request.arg = arg;
-	if (arena_copy_text(&l->request.arena, project, &l->project) != 0 ||
-	    arena_copy_text(&l->request.arena, id, &l->id) != 0) {
-		request_free(l);
-		return NULL;
-	}
 	return l;
 }
 
-static int lookup_start(struct lookup *l)
+static int look_up(struct lookup *l)
 {
+	l->request.work.run = lookup_run;
+	l->request.work.finished = lookup_finished;
 	return workers_submit(l->request.tasks->workers, &l->request.work, false);
-}
-
-static int look_up(struct tasks *t, struct text project, struct text id, int then, task_done_fn fn,
-		   void *arg)
-{
-	struct lookup *l = lookup_new(t, project, id, then, fn, arg);
-	int r;
-
-	if (!l)
-		return -ENOMEM;
-	r = lookup_start(l);
-	if (r != 0)
-		request_free(l);
-	return r;
 }
 
 int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
@@ -133,16 +102,22 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 {
 	unsigned n;
 	struct live *l = live_find(t, project, id, &n);
+	struct lookup *lookup;
+	int r;
 
 	*ret_live = NULL;
-	if (n == 0)
-		return look_up(t, project, id, LOOKUP_ONLY, fn, arg);
 	if (n > 1)
-		return task_refuse_found(n, id, error);
-	if (l->task.state > TASK_RUNNING)
+		return task_refuse(n, id, error);
+	if (l && l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, error);
 	*ret_live = l;
-	return 0;
+	if (l)
+		return 0;
+	lookup = lookup_new(t, project, id, LOOKUP_ONLY, fn, arg);
+	r = lookup ? look_up(lookup) : -ENOMEM;
+	if (r != 0)
+		request_free(lookup);
+	return r;
 }
 
 /* ---- cancelling ---- */
@@ -160,62 +135,59 @@ static void cancel_running(struct tasks *t, struct live *l, struct task_change *
 	run_end_with(l->run, INTENT_CANCEL);
 }
 
-/* What another host runs: it is asked to cancel it. fn is called when that is on disk. */
+/* ---- what another host runs: it is asked to cancel it. fn is called when that is on disk ---- */
 
-struct cancel_request {
-	struct request request;
-	struct task row; /* its names are in the arena */
-	struct store_task_kept kept;
-};
-
-static int cancel_request_run(struct work *w, int lane)
+static int ask_run(struct work *w, int lane)
 {
-	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);
-	struct tasks *t = c->request.tasks;
+	struct lookup *l = list_entry(w, struct lookup, request.work);
+	struct tasks *t = l->request.tasks;
+	struct store_task_kept kept;
 
 	(void)lane;
-	return store_task_wish(store_writer(t->store), c->row.seq, &c->kept)
-		       ?: task_event_add(t, "task.cancel_requested", &c->row, 0, (struct text) {0});
+	return store_task_wish(store_writer(t->store), l->found.seq, &kept)
+		       ?: task_event_add(t, "task.cancel_requested", &l->found, 0,
+					 (struct text) {0});
+}
+
+static void cancel_stored(struct record_waiter *w, int outcome)
+{
+	struct lookup *l = list_entry(w, struct lookup, request.waiter);
+
+	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
+	if (outcome != REFUSE_CONFLICT || l->n_looks++ == LOOKS_MAX || look_up(l) != 0)
+		request_stored(w, outcome);
 }
 
 /* It is not running any more, or runs again: an event will report that. */
-static void cancel_request_finished(struct work *w, int result)
+static void ask_finished(struct work *w, int result)
 {
-	struct cancel_request *c = list_entry(w, struct cancel_request, request.work);
+	struct lookup *l = list_entry(w, struct lookup, request.work);
 
-	if (result == -ENOENT)
-		result = task_refuse_changed(c->row.id, &c->request.error);
-	request_done(&c->request, result);
+	cancel_stored(&l->request.waiter, result == -ENOENT ? (int)REFUSE_CONFLICT : result);
 }
 
-static int cancel_elsewhere(struct tasks *t, struct live *l, task_done_fn fn, void *arg)
+static int cancel_elsewhere(struct lookup *lookup, const struct live *l)
 {
-	struct cancel_request *c =
-		request_new(t, sizeof(*c), cancel_request_run, cancel_request_finished);
-	int r;
+	struct request *r = &lookup->request;
 
-	if (!c)
-		return -ENOMEM;
-	c->row = (struct task) {.seq = l->task.seq, .exit_status = -1};
-	c->request.fn = fn;
-	c->request.arg = arg;
-	r = arena_copy_text(&c->request.arena, l->project->name, &c->row.project)
-		    ?: arena_copy_text(&c->request.arena, l->task.id, &c->row.id)
-		    ?: workers_submit(t->workers, &c->request.work, true);
-	if (r != 0)
-		request_free(c);
-	return r;
+	lookup->found = (struct task) {
+		.seq = l->task.seq, .exit_status = -1, .project = r->project, .id = r->id};
+	r->work.run = ask_run;
+	r->work.finished = ask_finished;
+	return workers_submit(r->tasks->workers, &r->work, true);
 }
 
-static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct error *error)
+static int cancel_found(struct lookup *lookup, struct live *l)
 {
+	struct tasks *t = lookup->request.tasks;
 	struct task_change *c;
 
 	if (l->task.state > TASK_RUNNING)
-		return refuse_ended(&l->task, error);
+		return refuse_ended(&l->task, &lookup->request.error);
 	if (l->task.state == TASK_RUNNING && !l->run)
-		return cancel_elsewhere(t, l, fn, arg);
-	c = task_change_new(fn, arg);
+		return cancel_elsewhere(lookup, l);
+	lookup->request.waiter.fn = cancel_stored;
+	c = task_change_new(&lookup->request.waiter);
 	if (!c)
 		return -ENOMEM;
 	if (l->run)
@@ -223,22 +195,6 @@ static int cancel(struct tasks *t, struct live *l, task_done_fn fn, void *arg, s
 	else
 		cancel_queued(t, l, c);
 	return 0;
-}
-
-static void cancel_stored(void *lookup, int result, const struct error *error)
-{
-	struct lookup *l = lookup;
-
-	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
-	if (result == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && lookup_start(l) == 0)
-		return;
-	l->request.error = *error;
-	request_done(&l->request, result);
-}
-
-static int cancel_found(struct lookup *l, struct live *found)
-{
-	return cancel(l->request.tasks, found, cancel_stored, l, &l->request.error);
 }
 
 int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
@@ -249,14 +205,12 @@ int task_cancel(struct tasks *t, struct text project, struct text id, task_done_
 	struct lookup *l;
 	int r;
 
-	if (n == 0)
-		return look_up(t, project, id, LOOKUP_CANCEL, fn, arg);
 	if (n > 1)
-		return task_refuse_found(n, id, error);
-	l = lookup_new(t, found->project->name, id, LOOKUP_CANCEL, fn, arg);
+		return task_refuse(n, id, error);
+	l = lookup_new(t, found ? found->project->name : project, id, LOOKUP_CANCEL, fn, arg);
 	if (!l)
 		return -ENOMEM;
-	r = cancel_found(l, found);
+	r = found ? cancel_found(l, found) : look_up(l);
 	if (r != 0) {
 		*error = l->request.error;
 		request_free(l);
@@ -274,82 +228,70 @@ void task_cancel_requested(struct tasks *t, struct live *l, const struct task *r
 		cancel_queued(t, l, NULL);
 }
 
-/* ---- releasing ---- */
+/* ---- keeping one back, and letting it go ---- */
 
-static int release(struct tasks *t, struct live *l, task_done_fn fn, void *arg, struct error *error)
+static int check_held(const struct task *task, enum task_hold hold, struct error *error)
 {
-	struct task_change *c;
+	bool stashes = hold == TASK_STASH;
 
-	if (l->task.state != TASK_QUEUED || !l->task.held)
-		return refuse(error, REFUSE_CONFLICT, "Task %.*s is not held",
-			      TEXT_ARGS(l->task.id));
-	c = task_change_new(fn, arg);
-	if (!c)
-		return -ENOMEM;
-	l->task.held = false;
-	queue_place(l);
-	task_write(t, l, "task.released", c);
-	queue_run(t);
-	return 0;
-}
-
-int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		 struct error *error)
-{
-	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
-
-	return n == 1 ? release(t, l, fn, arg, error) : task_refuse_found(n, id, error);
-}
-
-/* ---- keeping one back ---- */
-
-static int check_stashed(const struct live *l, bool stashed, struct error *error)
-{
-	if (l->task.state != TASK_QUEUED)
+	if (hold == TASK_RELEASE)
+		return task->state == TASK_QUEUED && task->held
+			       ? 0
+			       : refuse(error, REFUSE_CONFLICT, "Task %.*s is not held",
+					TEXT_ARGS(task->id));
+	if (task->state != TASK_QUEUED)
 		return refuse(error, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only queued tasks can be stashed or enqueued",
-			      TEXT_ARGS(l->task.id), task_state_name(l->task.state));
-	if (l->task.stashed == stashed)
+			      TEXT_ARGS(task->id), task_state_name(task->state));
+	if (task->stashed != stashes)
 		return 0;
-	return refuse(error, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(l->task.id),
-		      stashed ? "not stashed" : "already stashed");
+	return refuse(error, REFUSE_CONFLICT, "Task %.*s is %s", TEXT_ARGS(task->id),
+		      stashes ? "already stashed" : "not stashed");
 }
 
-static int set_stashed(struct tasks *t, struct live *l, bool stashed, int64_t delay_ms,
-		       task_done_fn fn, void *arg, struct error *error)
+static int set_hold(struct tasks *t, struct live *l, enum task_hold hold, int64_t delay_ms,
+		    task_done_fn fn, void *arg)
 {
-	int r = check_stashed(l, !stashed, error);
-	struct task_change *c = r == 0 ? task_change_new(fn, arg) : NULL;
+	static const char *const events[] = {[TASK_STASH] = "task.stashed",
+					     [TASK_ENQUEUE] = "task.enqueued",
+					     [TASK_RELEASE] = "task.released"};
+	struct request *r = request_new(t, sizeof(*r), l->project->name, l->task.id, NULL, NULL);
+	struct task_change *c = r ? task_change_new(&r->waiter) : NULL;
 
-	if (!c)
-		return r ?: -ENOMEM;
+	if (!c) {
+		request_free(r);
+		return -ENOMEM;
+	}
+	r->fn = fn;
+	r->arg = arg;
 	if (delay_ms > 0) {
 		l->task.not_before_ms = clock_utc_ms() + delay_ms;
 		l->ready_ms = clock_steady_ms() + (uint64_t)delay_ms;
 	}
-	l->task.stashed = stashed;
+	if (hold == TASK_RELEASE)
+		l->task.held = false;
+	else
+		l->task.stashed = hold == TASK_STASH;
 	queue_place(l);
-	task_write(t, l, stashed ? "task.stashed" : "task.enqueued", c);
+	task_write(t, l, events[hold], c);
 	queue_run(t);
 	return 0;
 }
 
-int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-	       struct error *error)
-{
-	struct live *l;
-	int r = task_find_open(t, project, id, fn, arg, &l, error);
-
-	return l ? set_stashed(t, l, true, 0, fn, arg, error) : r;
-}
-
-int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		 task_done_fn fn, void *arg, struct error *error)
+int task_hold(struct tasks *t, struct text project, struct text id, enum task_hold hold,
+	      int64_t delay_ms, task_done_fn fn, void *arg, struct error *error)
 {
 	struct live *l = NULL;
-	int r = task_check_delay(delay_ms, error)
-			?: task_find_open(t, project, id, fn, arg, &l, error);
+	unsigned n;
+	int r = task_check_delay(delay_ms, error);
 
-	return l ? set_stashed(t, l, false, delay_ms, fn, arg, error) : r;
+	if (r == 0 && hold == TASK_RELEASE) {
+		l = live_find(t, project, id, &n);
+		r = n == 1 ? 0 : task_refuse(n, id, error);
+	} else if (r == 0) {
+		r = task_find_open(t, project, id, fn, arg, &l, error);
+	}
+	if (r == 0 && l)
+		r = check_held(&l->task, hold, error) ?: set_hold(t, l, hold, delay_ms, fn, arg);
+	return r;
 }

@@ -28,6 +28,7 @@ enum {
 	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task in memory may have */
 	TASK_STDERR_MAX = 64 << 10, /* the last bytes are kept */
 	TASK_ARENA_MAX = 32 << 20,
+	TASK_CHANGES_MAX = 200, /* on their way to the store: then the next ones wait */
 };
 
 struct group {
@@ -102,8 +103,8 @@ struct run {
 	struct output_file *output;
 	int64_t printed;     /* its output goes on there, or later */
 	struct timer *timer; /* its time limit */
-	/* Not NULL until it is stored that the task is running; nothing starts before that. */
-	struct task_change *begins;
+	/* fn is not NULL until it is stored that the task is running; nothing starts before that. */
+	struct record_waiter begins;
 	/* Until its program has started: the program and the folder. */
 	char *named;
 	char *folder;
@@ -173,8 +174,10 @@ struct request {
 	struct work work;
 	struct tasks *tasks;
 	struct arena arena;
+	struct text project, id;     /* of its task */
+	struct record_waiter waiter; /* for one that waits for a change: calls fn, and frees it */
 	struct error error;
-	task_done_fn fn; /* of request_done */
+	task_done_fn fn;
 	void *arg;
 };
 
@@ -323,7 +326,7 @@ void queue_place(struct live *l);
 /* It is in no queue any more, and waits for no other. */
 void queue_remove(struct live *l);
 
-/* Starts tasks as far as there is room. */
+/* Goes on with what is too much for one turn of the loop, and starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
 
 /* Why a queued task does not start; valid until the next pass of the loop. */
@@ -331,12 +334,6 @@ struct task_waits queue_waits(const struct tasks *t, const struct live *l);
 
 /* Adds the first of the project's ready tasks, in the order they will start, up to max. */
 void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n);
-
-/* A change is stored: goes on with those that waited for that. */
-void queue_kept(struct tasks *t);
-
-/* A time has come, or there is more to settle. */
-void queue_on_turn(void *tasks);
 
 /* Puts one that is queued in its place, as its row says; it waits for those in its `after` that are open. states: as
  * they are stored; NULL: what is not in memory is completed. elsewhere: another host fails it if one did not
@@ -405,12 +402,8 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 
 /* ---- write.c: to the store ---- */
 
-/* A change with a waiter. fn is called once: with 0 when it is on disk, or with the
- * error, its own or that of an earlier change, if that takes longer. NULL: no memory. */
-struct task_change *task_change_new(task_done_fn fn, void *arg);
-
-/* The waiter is not called any more. Accepts NULL. */
-void task_change_forget(struct task_change *c);
+/* waiter: of the change; NULL: none. NULL: no memory. */
+struct task_change *task_change_new(struct record_waiter *waiter);
 
 /* Stores the current values of everything that may change in the task, with an event that
  * reports it (NULL: none). The change may be NULL: there is no waiter. The row may have texts that the task in
@@ -422,19 +415,14 @@ static inline void task_write(struct tasks *t, struct live *l, const char *event
 {
 	task_write_row(t, l, &l->task, event, c);
 }
-extern const struct record_change_ops task_changes;
-void task_write_done(struct tasks *t);
 
-/* Goes on notifying the watches of ends that are stored. Returns whether there are more. */
-bool task_report_more(struct tasks *t);
 void task_write_drop(struct live *l); /* calls no waiters and no watches: they may be gone */
 
 /* It has ended on another host: notifies its watches. */
 void task_report_ended(struct tasks *t, struct live *l, const struct task *row);
 
-int task_refuse_changed(struct text id, struct error *error);
-/* There is no such task, or one in several projects. */
-int task_refuse_found(unsigned n, struct text id, struct error *error);
+/* So many tasks have this id: none, several, or one that another host has just changed. */
+int task_refuse(unsigned n, struct text id, struct error *error);
 
 /* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
@@ -460,10 +448,8 @@ void watch_moved(struct live *l);
 /* ---- read.c ---- */
 
 void task_rendered_free(struct tasks *t);
-
-/* project {NULL, 0}: any. *ret_n: how many there are. */
-int task_find_row(struct connection *db, struct arena *a, struct text project, struct text id,
-		  struct task *ret_row, unsigned *ret_n);
+/* The first sweep of old tasks runs on the next pass of the loop. */
+int task_sweeps_start(struct tasks *t);
 
 /* ---- follow.c: what other hosts do with tasks ---- */
 
@@ -479,16 +465,22 @@ int tasks_recover(struct tasks *t, struct error *error);
 
 /* ---- task.c ---- */
 
-/* All zero but for what it begins with. What `run` allocates in its arena is freed before it runs again.
- * NULL: no memory. */
-void *request_new(struct tasks *t, size_t size, int (*run)(struct work *w, int lane),
+/* All zero but for what it begins with. What `run` allocates in its arena is freed before it runs again. The texts
+ * are copied. NULL: no memory. */
+void *request_new(struct tasks *t, size_t size, struct text project, struct text id,
+		  int (*run)(struct work *w, int lane),
 		  void (*finished)(struct work *w, int result));
-void request_free(void *request);
-/* Calls fn, and frees it. */
-void request_done(struct request *r, int result);
+void request_free(void *request); /* accepts NULL */
+/* Sends it to a thread, if the result so far is 0; frees it if that fails. */
+int request_submit(void *request, int result, bool writes);
+/* Whatever waits for a change calls this with its outcome at last. */
+void request_stored(struct record_waiter *w, int outcome);
 
-/* If the stop is complete, calls the callback of tasks_stop. */
-void tasks_check_stopped(struct tasks *t);
+static inline void request_done(struct request *r, int result)
+{
+	r->fn(r->arg, result, &r->error);
+	request_free(r);
+}
 
 /* The path of its output. */
 static inline void task_path(const char *output_folder, int64_t seq, char *out, size_t size)

@@ -19,9 +19,8 @@
 enum {
 	LINED_UP_AT_ONCE = 1000,
 	WRITTEN_AT_ONCE = 100,
-	CHANGES_MAX = 200, /* on their way to the store: then the next ones wait */
-	CHOICE = 4,        /* of so many for each host, one takes its own first */
-	UNKEPT_MS = 1000,  /* a task whose change is not stored waits so long for the next look */
+	CHOICE = 4,       /* of so many for each host, one takes its own first */
+	UNKEPT_MS = 1000, /* a task whose change is not stored waits so long for the next look */
 };
 
 static struct live *live_of(const struct sorted_link *order)
@@ -218,7 +217,7 @@ static struct live *next_task(struct tasks *t)
 	return best;
 }
 
-void queue_run(struct tasks *t)
+static void start_next(struct tasks *t)
 {
 	struct live *l;
 
@@ -558,7 +557,7 @@ static void line_up_due(struct tasks *t, unsigned max)
 /* Returns whether there may be more. */
 static bool write_some(struct tasks *t)
 {
-	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->records.n_changes < CHANGES_MAX; n++) {
+	for (unsigned n = 0; n < WRITTEN_AT_ONCE && t->records.n_changes < TASK_CHANGES_MAX; n++) {
 		if (!fail_next(t) && !release_next(t))
 			return false;
 	}
@@ -579,27 +578,16 @@ static void queue_settle(struct tasks *t)
 	t->lining_up =
 		!list_empty(&t->dependents[TASK_COMPLETED]) || is_due(live_of(t->timed.first));
 	t->settling = false;
-	if (t->lining_up || (t->writes_left && t->records.n_changes < CHANGES_MAX))
+	if (t->lining_up || (t->writes_left && t->records.n_changes < TASK_CHANGES_MAX))
 		wake_send(t->more);
 	else
 		wait_for_time(t);
 }
 
-void queue_kept(struct tasks *t)
+void queue_run(struct tasks *t)
 {
-	if (t->writes_left && t->records.n_changes < CHANGES_MAX / 2)
-		wake_send(t->more);
-}
-
-void queue_on_turn(void *arg)
-{
-	struct tasks *t = arg;
-
-	if (task_report_more(t))
-		wake_send(t->more);
 	queue_settle(t);
-	queue_run(t);
-	tasks_check_stopped(t);
+	start_next(t);
 }
 
 /* ---- the end of a task ---- */

@@ -385,7 +385,7 @@ static void on_fenced(void *tasks)
 		run_fence(list_entry(first, struct live, link)->run);
 	if (n > 0)
 		log_warn("running tasks stopped", "n=%u", n);
-	tasks_check_stopped(t);
+	wake_send(t->more);
 }
 
 /* What a former life ran may not have ended yet, however hard it was killed. */
@@ -405,7 +405,7 @@ static void on_others(void *tasks)
 	/* No other host has failed them meanwhile: this one does. */
 	list_splice(&t->dependents[TASK_FAILED], &t->orphans[TASK_FAILED]);
 	list_splice(&t->dependents[TASK_CANCELLED], &t->orphans[TASK_CANCELLED]);
-	queue_on_turn(t);
+	wake_send(t->more);
 }
 
 const struct record_owner_ops task_owners = {

@@ -23,9 +23,6 @@ struct again {
 
 struct retry {
 	struct request request;
-	struct record_waiter waiter;
-	struct text project;
-	struct text id;
 	unsigned room; /* how many more may be queued */
 	int64_t queue_size;
 	struct list queued; /* each one before those that come after it */
@@ -38,16 +35,17 @@ struct retry {
 static int find_row(struct retry *q, struct connection *db, struct task *ret_row)
 {
 	unsigned n;
-	int r = task_find_row(db, &q->request.arena, q->project, q->id, ret_row, &n);
+	int r = store_task_find(db, q->request.project, q->request.id, &q->request.arena, ret_row,
+				&n);
 
 	if (r != 0)
 		return r;
 	if (n != 1)
-		return task_refuse_found(n, q->id, &q->request.error);
+		return task_refuse(n, q->request.id, &q->request.error);
 	if (ret_row->state != TASK_FAILED && ret_row->state != TASK_CANCELLED)
 		return refuse(&q->request.error, REFUSE_CONFLICT,
 			      "Task %.*s is %s; only failed or cancelled tasks can be retried",
-			      TEXT_ARGS(q->id), task_state_name(ret_row->state));
+			      TEXT_ARGS(q->request.id), task_state_name(ret_row->state));
 	return 0;
 }
 
@@ -102,12 +100,12 @@ static int add_event(struct retry *q, struct connection *db, const struct again 
 	int64_t queue_size = q->queue_size + q->n;
 	struct task whole = a->now.row;
 	struct arena arena;
-	bool found = true;
+	unsigned n;
 	int r = 0;
 
 	arena_init(&arena, TASK_ARENA_MAX);
 	if (!whole.prompt.data)
-		r = store_task_find(db, whole.project, whole.id, &arena, &whole, &found);
+		r = store_task_find(db, whole.project, whole.id, &arena, &whole, &n);
 	if (r == 0)
 		r = task_event_add(q->request.tasks, "task.queued", &whole, queue_size,
 				   (struct text) {0});
@@ -147,7 +145,7 @@ static int refuse_full(struct retry *q)
 
 	return refuse(&q->request.error, REFUSE_LIMIT,
 		      "Queue full: no space for %.*s and its skipped dependents (limit %u)",
-		      TEXT_ARGS(q->id), t->queue);
+		      TEXT_ARGS(q->request.id), t->queue);
 }
 
 /* Queues it again, unless another dependency did not complete. */
@@ -204,11 +202,13 @@ static int find_cause(struct retry *q, struct connection *db, struct text projec
 	struct task row = {.skipped = {0}};
 	struct arena arena;
 	bool there;
+	unsigned n = 0;
 	int r;
 
 	*ret_cause = (struct text) {0};
 	arena_init(&arena, TASK_ARENA_MAX);
-	r = store_task_find(db, project, id, &arena, &row, ret_found);
+	r = store_task_find(db, project, id, &arena, &row, &n);
+	*ret_found = n == 1;
 	if (r == 0 && row.skipped.data)
 		r = store_task_state(db, project, row.skipped, &state, &there);
 	if (r == 0 && state > TASK_COMPLETED)
@@ -235,10 +235,10 @@ static int refuse_behind(struct retry *q, struct connection *db, const struct ag
 		return r;
 	if (!found)
 		return refuse(&q->request.error, REFUSE_CONFLICT,
-			      "Task %.*s cannot run: %s, and %.*s was deleted", TEXT_ARGS(q->id),
-			      error, TEXT_ARGS(id));
+			      "Task %.*s cannot run: %s, and %.*s was deleted",
+			      TEXT_ARGS(q->request.id), error, TEXT_ARGS(id));
 	return refuse(&q->request.error, REFUSE_CONFLICT,
-		      "Task %.*s cannot run: %s; retry %.*s first", TEXT_ARGS(q->id), error,
+		      "Task %.*s cannot run: %s; retry %.*s first", TEXT_ARGS(q->request.id), error,
 		      TEXT_ARGS(id));
 }
 
@@ -269,7 +269,7 @@ static int retry_run(struct work *w, int lane)
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
 		r = queue_first(q, db);
 	if (r == -ENOENT)
-		return task_refuse_changed(q->id, &q->request.error);
+		return task_refuse(1, q->request.id, &q->request.error);
 	for (struct list *at = q->queued.next; r == 0 && at != &q->queued; at = at->next)
 		r = queue_skipped(q, db, list_entry(at, struct again, link));
 	return r;
@@ -333,15 +333,13 @@ static int submit(struct retry *q)
 /* The end that the client has seen is stored now, unless another host has changed the task. */
 static void on_end_kept(struct record_waiter *w, int result)
 {
-	struct retry *q = list_entry(w, struct retry, waiter);
+	struct retry *q = list_entry(w, struct retry, request.waiter);
 	bool known = result == 0 || result == -ENOENT || result == REFUSE_CONFLICT;
 	int r = known ? submit(q) : result;
 
 	if (r == 0)
 		return;
-	/* Tasks are being freed: the call is gone. */
-	if (r != -ECANCELED)
-		q->fn(q->request.arg, r, NULL, 0, &q->request.error);
+	q->fn(q->request.arg, r, NULL, 0, &q->request.error);
 	request_free(q);
 }
 
@@ -350,9 +348,9 @@ static int submit_when_kept(struct retry *q, const struct live *l)
 {
 	if (!l || l->task.state <= TASK_COMPLETED || !record_pending(&l->record))
 		return submit(q);
-	q->waiter.fn = on_end_kept;
+	q->request.waiter.fn = on_end_kept;
 	record_change_wait(list_entry(l->record.changes.prev, struct record_change, link),
-			   &q->waiter);
+			   &q->request.waiter);
 	return 0;
 }
 
@@ -361,7 +359,7 @@ int task_retry(struct tasks *t, struct text project, struct text id, task_retrie
 {
 	unsigned n;
 	const struct live *l = live_find(t, project, id, &n);
-	struct retry *q = request_new(t, sizeof(*q), retry_run, retry_finished);
+	struct retry *q = request_new(t, sizeof(*q), project, id, retry_run, retry_finished);
 	int r;
 
 	if (!q)
@@ -370,10 +368,7 @@ int task_retry(struct tasks *t, struct text project, struct text id, task_retrie
 	q->fn = fn;
 	q->request.arg = arg;
 	q->request.arena.max = TASK_ARENA_MAX * 2U;
-	list_init(&q->waiter.link);
-	r = arena_copy_text(&q->request.arena, project, &q->project)
-		    ?: arena_copy_text(&q->request.arena, id, &q->id)
-		    ?: submit_when_kept(q, n == 1 ? l : NULL);
+	r = submit_when_kept(q, n == 1 ? l : NULL);
 	if (r == 0)
 		return 0;
 	*error = q->request.error;

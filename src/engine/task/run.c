@@ -33,16 +33,14 @@ enum {
 struct fetch {
 	struct request request;
 	struct run *run; /* NULL: it is lost */
-	struct text project;
-	struct text id;
 	struct task row;
-	bool found;
+	unsigned n;      /* 0: it is gone */
 	int64_t printed; /* the place after what other hosts have seen of it */
 };
 
 static void run_free(struct run *r)
 {
-	task_change_forget(r->begins);
+	list_remove(&r->begins.link);
 	if (r->fetch)
 		r->fetch->run = NULL;
 	attempt_done(&r->attempt);
@@ -226,7 +224,8 @@ static void finish(struct run *r)
 		task_end(t, l, state, result, error, NULL);
 	run_free(r);
 	queue_run(t);
-	tasks_check_stopped(t);
+	if (t->records.stopping)
+		wake_send(t->more);
 	call_waiter(waiter, again ? TASK_QUEUED : state);
 }
 
@@ -252,7 +251,7 @@ void run_end_with(struct run *r, enum intent intent)
 	if (!attempt_end(&r->attempt, intent, 0, r->tasks->interrupt_ms)) {
 		if (intent == INTENT_CANCEL)
 			r->attempt.intent = intent;
-	} else if (r->begins) {
+	} else if (r->begins.fn) {
 		end_unbegun(r);
 	}
 }
@@ -423,9 +422,10 @@ static int fetch_run(struct work *w, int lane)
 {
 	struct fetch *f = list_entry(w, struct fetch, request.work);
 	struct connection *db = store_lane(f->request.tasks->store, lane);
-	int r = store_task_find(db, f->project, f->id, &f->request.arena, &f->row, &f->found);
+	int r = store_task_find(db, f->request.project, f->request.id, &f->request.arena, &f->row,
+				&f->n);
 
-	return r != 0 || !f->found ? r : store_chunk_end(db, f->row.seq, &f->printed);
+	return r != 0 || f->n == 0 ? r : store_chunk_end(db, f->row.seq, &f->printed);
 }
 
 static void fetched(struct run *r, const struct fetch *f, int result)
@@ -440,7 +440,7 @@ static void fetched(struct run *r, const struct fetch *f, int result)
 		end_unbegun(r);
 	else if (!node_allows(r->tasks->node))
 		put_back(r);
-	else if (result == 0 && f->found)
+	else if (result == 0 && f->n == 1)
 		go(r, &f->row);
 	else if (result != 0 && row->prompt.data)
 		go(r, row);
@@ -462,20 +462,15 @@ static void fetch_finished(struct work *w, int result)
 static int fetch(struct run *r)
 {
 	struct tasks *t = r->tasks;
-	struct fetch *f = request_new(t, sizeof(*f), fetch_run, fetch_finished);
-	int e;
+	struct fetch *f = request_new(t, sizeof(*f), r->live->project->name, r->live->task.id,
+				      fetch_run, fetch_finished);
+	int e = f ? request_submit(f, 0, false) : -ENOMEM;
 
-	if (!f)
-		return -ENOMEM;
-	f->run = r;
-	f->project = r->live->project->name;
-	f->id = r->live->task.id;
-	e = workers_submit(t->workers, &f->request.work, false);
 	if (e != 0)
-		request_free(f);
-	else
-		r->fetch = f;
-	return e;
+		return e;
+	f->run = r;
+	r->fetch = f;
+	return 0;
 }
 
 static struct run *run_new(struct tasks *t, struct live *l)
@@ -491,11 +486,12 @@ static struct run *run_new(struct tasks *t, struct live *l)
 		return NULL;
 	r->tasks = t;
 	r->live = l;
+	list_init(&r->begins.link);
 	buf_init(&r->out, 2 * TASK_RESULT_MAX);
 	buf_init(&r->fresh.bytes, OUTPUT_FRESH_MAX + OUTPUT_REST_MAX);
 	attempt_init(&r->attempt, &ops, r, TASK_STDERR_MAX);
 	if (!l->reserved)
-		l->reserved = task_change_new(NULL, NULL);
+		l->reserved = task_change_new(NULL);
 	if (!l->reserved || tree_mark(t->owner, r->mark) != 0) {
 		free(r);
 		return NULL;
@@ -529,7 +525,7 @@ static void end_unbegun(struct run *r)
 		put_back(r);
 	else
 		give_up(r, "the attempt ended before the task started");
-	tasks_check_stopped(t);
+	wake_send(t->more);
 }
 
 void run_lose(struct run *r)
@@ -548,7 +544,7 @@ void run_lose(struct run *r)
 
 void run_fence(struct run *r)
 {
-	if (r->begins)
+	if (r->begins.fn)
 		put_back(r);
 	else
 		run_lose(r);
@@ -564,12 +560,11 @@ static bool has_printed(const struct run *r)
 
 /* Its start is on disk. It must not start earlier: after a crash the next daemon has to know of
  * it. We may have stood still since we asked, and not be allowed to run anything any more. */
-static void on_kept(void *arg, int result, const struct error *error)
+static void on_kept(struct record_waiter *w, int result)
 {
-	struct run *r = arg;
+	struct run *r = list_entry(w, struct run, begins);
 
-	(void)error;
-	r->begins = NULL;
+	r->begins.fn = NULL;
 	if (result == REFUSE_CONFLICT)
 		run_lose(r);
 	else if (result == -ENOENT)
@@ -585,7 +580,7 @@ static void on_kept(void *arg, int result, const struct error *error)
 void run_start(struct tasks *t, struct live *l)
 {
 	struct run *r = run_new(t, l);
-	struct task_change *change = r ? task_change_new(on_kept, r) : NULL;
+	struct task_change *change = r ? task_change_new(&r->begins) : NULL;
 
 	if (!change) {
 		free(r);
@@ -593,7 +588,7 @@ void run_start(struct tasks *t, struct live *l)
 		return;
 	}
 	live_step(l, STEP_CLAIM, TASK_RUNNING);
-	r->begins = change;
+	r->begins.fn = on_kept;
 	l->run = r;
 	list_append(&t->running, &l->link);
 	node_set_running(t->node, ++t->n_running);

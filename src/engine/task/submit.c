@@ -421,7 +421,8 @@ static void submit_finished(struct work *w, int result)
 static struct submit *submit_new(struct tasks *t, struct project *p, const struct task_new *in,
 				 task_submitted_fn fn, void *arg)
 {
-	struct submit *s = request_new(t, sizeof(*s), submit_run, submit_finished);
+	struct submit *s =
+		request_new(t, sizeof(*s), p->name, (struct text) {0}, submit_run, submit_finished);
 
 	if (!s)
 		return NULL;
@@ -450,22 +451,20 @@ int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn
 		struct error *error)
 {
 	struct text project = in->task.project.data ? in->task.project : TEXT("");
+	struct project *p;
 	struct submit *s;
 	int r = check_submit(t, project, in, error);
 
 	if (r != 0)
 		return r;
-	s = submit_new(t, project_find(t, project, false), in, fn, arg);
+	p = project_find(t, project, false);
+	s = submit_new(t, p, in, fn, arg);
 	if (!s)
 		return -ENOMEM;
-	r = fill(s, in) ?: workers_submit(t->workers, &s->request.work, true);
-	if (r != 0) {
-		request_free(s);
-		return r;
-	}
-	t->n_coming++;
-	s->project->n_coming++;
-	return 0;
+	r = request_submit(s, fill(s, in), true);
+	t->n_coming += r == 0;
+	p->n_coming += r == 0;
+	return r;
 }
 
 /* ---- editing ---- */
@@ -474,8 +473,6 @@ enum { LOOKS_AGAIN = 3 };
 
 struct edit {
 	struct request request;
-	struct text project;
-	struct text id;
 	struct task_edit wanted;
 	double priority;
 	int64_t timeout_ms;
@@ -524,7 +521,7 @@ static int refuse_command(const struct edit *e, struct error *error)
 	const char *field = e->wanted.prompt.data ? "prompt" : "runner";
 
 	return refuse_field(error, field, "Task %.*s is a command: it has no %s to edit",
-			    TEXT_ARGS(e->id), field);
+			    TEXT_ARGS(e->request.id), field);
 }
 
 /* "task-0001 would come after itself: task-0001 after task-0002 after task-0001" */
@@ -540,8 +537,8 @@ static int refuse_circle(const struct edit *e, const struct text *ids, unsigned 
 		buf_printf(&way, "%.*s after ", TEXT_ARGS(ids[i]));
 	r = refuse_field(error, "after",
 			 "dependency cycle: %.*s would depend on itself: %.*s%s%.*s",
-			 TEXT_ARGS(e->id), (int)way.len, way.data, n > SHOWN ? "... after " : "",
-			 TEXT_ARGS(e->id));
+			 TEXT_ARGS(e->request.id), (int)way.len, way.data,
+			 n > SHOWN ? "... after " : "", TEXT_ARGS(e->request.id));
 	buf_done(&way);
 	return r;
 }
@@ -558,16 +555,16 @@ static int check_circle(struct edit *e, struct connection *db)
 
 static int find_row(struct edit *e, struct connection *db)
 {
-	bool found;
-	int r = store_task_find(db, e->project, e->id, &e->request.arena, &e->row, &found);
+	unsigned n;
+	int r = store_task_find(db, e->request.project, e->request.id, &e->request.arena, &e->row,
+				&n);
 
 	if (r != 0)
 		return r;
-	if (!found)
-		return refuse(&e->request.error, REFUSE_NOT_FOUND, "Task not found: %.*s",
-			      TEXT_ARGS(e->id));
+	if (n == 0)
+		return task_refuse(0, e->request.id, &e->request.error);
 	if (e->row.state != TASK_QUEUED)
-		return refuse_begun(e->id, e->row.state, &e->request.error);
+		return refuse_begun(e->request.id, e->row.state, &e->request.error);
 	if (e->row.command.bytes.data && (e->wanted.prompt.data || e->wanted.runner.data))
 		return refuse_command(e, &e->request.error);
 	return 0;
@@ -593,7 +590,7 @@ static int edit_run(struct work *w, int lane)
 	struct edit *e = list_entry(w, struct edit, request.work);
 	struct connection *db = store_writer(e->request.tasks->store);
 	bool after = e->wanted.after != NULL;
-	int r = after ? store_task_lock_project(db, e->project) : 0;
+	int r = after ? store_task_lock_project(db, e->request.project) : 0;
 
 	(void)lane;
 	if (r == 0)
@@ -601,7 +598,7 @@ static int edit_run(struct work *w, int lane)
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)
 		r = change(e, db);
 	if (r == -ENOENT)
-		return refuse_begun(e->id, TASK_RUNNING, &e->request.error);
+		return refuse_begun(e->request.id, TASK_RUNNING, &e->request.error);
 	if (r == 0 && after)
 		r = check_circle(e, db);
 	return r != 0 ? r
@@ -654,7 +651,7 @@ static void edit_finished(struct work *w, int result)
 	struct tasks *t = e->request.tasks;
 	bool holds = false;
 	unsigned n;
-	struct live *l = live_find(t, e->project, e->id, &n);
+	struct live *l = live_find(t, e->request.project, e->request.id, &n);
 
 	if (l && l->n_edits > 0) {
 		l->n_edits--;
@@ -663,7 +660,8 @@ static void edit_finished(struct work *w, int result)
 	if (result == 0 && l && l->task.state == TASK_QUEUED)
 		result = apply(e, l);
 	else if (result == 0)
-		result = refuse_begun(e->id, l ? l->task.state : TASK_CANCELLED, &e->request.error);
+		result = refuse_begun(e->request.id, l ? l->task.state : TASK_CANCELLED,
+				      &e->request.error);
 	if (l && l->task.version < e->kept.version)
 		l->task.version = e->kept.version;
 	if (l && l->task.state == TASK_QUEUED)
@@ -688,9 +686,7 @@ static int copy_wanted(struct edit *e, const struct live *l, const struct task_e
 	}
 	if (in->after)
 		e->wanted.after = &e->after;
-	return arena_copy_text(&e->request.arena, l->project->name, &e->project)
-		       ?: arena_copy_text(&e->request.arena, l->task.id, &e->id)
-		       ?: arena_copy_text(&e->request.arena, in->prompt, &e->wanted.prompt)
+	return arena_copy_text(&e->request.arena, in->prompt, &e->wanted.prompt)
 		       ?: arena_copy_text(&e->request.arena, in->label, &e->wanted.label)
 		       ?: arena_copy_text(&e->request.arena, in->runner, &e->wanted.runner)
 		       ?: arena_copy_text(&e->request.arena, in->on_host, &e->wanted.on_host)
@@ -701,18 +697,17 @@ static int copy_wanted(struct edit *e, const struct live *l, const struct task_e
 static int edit_submit(struct tasks *t, struct live *l, const struct task_edit *in, task_done_fn fn,
 		       void *arg)
 {
-	struct edit *e = request_new(t, sizeof(*e), edit_run, edit_finished);
+	struct edit *e =
+		request_new(t, sizeof(*e), l->project->name, l->task.id, edit_run, edit_finished);
 	int r;
 
 	if (!e)
 		return -ENOMEM;
 	e->request.fn = fn;
 	e->request.arg = arg;
-	r = copy_wanted(e, l, in) ?: workers_submit(t->workers, &e->request.work, true);
-	if (r != 0) {
-		request_free(e);
+	r = request_submit(e, copy_wanted(e, l, in), true);
+	if (r != 0)
 		return r;
-	}
 	l->n_edits++;
 	record_hold(&l->record);
 	queue_place(l);

@@ -645,8 +645,7 @@ static void pause_group(struct tasks *t, struct group *g, bool paused)
 }
 
 struct pause {
-	struct request request;
-	struct text group; /* {NULL, 0}: all */
+	struct request request; /* id: the group; {NULL, 0}: all */
 	bool paused;
 	bool changes; /* it was not so before */
 };
@@ -657,7 +656,7 @@ static int add_pause_event(const struct pause *p)
 	struct event_data d;
 
 	event_data_begin(&d);
-	packer_text(&d.members, "group", p->group);
+	packer_text(&d.members, "group", p->request.id);
 	return event_add_data(p->request.tasks->events, &e, &d);
 }
 
@@ -668,8 +667,8 @@ static int pause_run(struct work *w, int lane)
 	int r;
 
 	(void)lane;
-	r = p->paused ? store_task_pause(db, p->group, clock_utc_ms(), &p->changes)
-		      : store_task_resume(db, p->group, &p->changes);
+	r = p->paused ? store_task_pause(db, p->request.id, clock_utc_ms(), &p->changes)
+		      : store_task_resume(db, p->request.id, &p->changes);
 	return r == 0 && p->changes ? add_pause_event(p) : r;
 }
 
@@ -678,11 +677,11 @@ static int apply_pause(const struct pause *p)
 	struct tasks *t = p->request.tasks;
 	struct group *g;
 
-	if (!p->group.data) {
+	if (!p->request.id.data) {
 		t->paused = p->paused;
 		return 0;
 	}
-	g = p->paused ? group_get(t, p->group) : group_find(t, p->group);
+	g = p->paused ? group_get(t, p->request.id) : group_find(t, p->request.id);
 	if (g)
 		pause_group(t, g, p->paused);
 	return g || !p->paused ? 0 : -ENOMEM;
@@ -719,19 +718,15 @@ static int check_pause(const struct tasks *t, struct text group, bool paused, st
 /* In the order of the calls: the writer takes them, and the loop applies them, in that order. */
 static int pause_submit(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg)
 {
-	struct pause *p = request_new(t, sizeof(*p), pause_run, pause_finished);
-	int r;
+	struct pause *p =
+		request_new(t, sizeof(*p), (struct text) {0}, group, pause_run, pause_finished);
 
 	if (!p)
 		return -ENOMEM;
 	p->paused = paused;
 	p->request.fn = fn;
 	p->request.arg = arg;
-	r = arena_copy_text(&p->request.arena, group, &p->group)
-		    ?: workers_submit(t->workers, &p->request.work, true);
-	if (r != 0)
-		request_free(p);
-	return r;
+	return request_submit(p, 0, true);
 }
 
 int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,

@@ -1,6 +1,10 @@
-/* How tasks start and stop, the requests of their callers, and the deletion of ended tasks. */
+/*
+ * The requests of callers; a task's changes on their way to the store, each with the event that reports it; and how
+ * tasks start and stop.
+ */
 #include "engine/task/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +28,49 @@ enum { STOP_INTERRUPT_MS = 5000 };
 
 /* ---- requests ---- */
 
-void *request_new(struct tasks *t, size_t size, int (*run)(struct work *w, int lane),
+static int refuse_changed(struct text id, struct error *error)
+{
+	return refuse(error, REFUSE_CONFLICT,
+		      "Task %.*s was changed on another host; read it again and retry",
+		      TEXT_ARGS(id));
+}
+
+int task_refuse(unsigned n, struct text id, struct error *error)
+{
+	struct text shown = text_cut(id, 100);
+
+	if (n == 0)
+		return refuse(error, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
+	if (n == 1)
+		return refuse_changed(id, error);
+	return refuse_field(
+		error, "project",
+		"several projects have a task %.*s; pass 'project' to select its project",
+		TEXT_ARGS(shown));
+}
+
+void request_stored(struct record_waiter *w, int outcome)
+{
+	struct request *r = list_entry(w, struct request, waiter);
+
+	if (outcome == REFUSE_CONFLICT)
+		refuse_changed(r->id, &r->error);
+	request_done(r, outcome);
+}
+
+void request_free(void *request)
+{
+	struct request *r = request;
+
+	if (!r)
+		return;
+	list_remove(&r->link);
+	arena_done(&r->arena);
+	free(r);
+}
+
+void *request_new(struct tasks *t, size_t size, struct text project, struct text id,
+		  int (*run)(struct work *w, int lane),
 		  void (*finished)(struct work *w, int result))
 {
 	struct request *r = calloc(1, size);
@@ -34,210 +80,481 @@ void *request_new(struct tasks *t, size_t size, int (*run)(struct work *w, int l
 	r->tasks = t;
 	list_append(&t->requests, &r->link);
 	r->work = (struct work) {.run = run, .finished = finished, .arena = &r->arena};
+	list_init(&r->waiter.link);
+	r->waiter.fn = request_stored;
 	arena_init(&r->arena, TASK_ARENA_MAX);
-	return r;
+	if (arena_copy_text(&r->arena, project, &r->project) == 0 &&
+	    arena_copy_text(&r->arena, id, &r->id) == 0)
+		return r;
+	request_free(r);
+	return NULL;
 }
 
-void request_free(void *request)
+int request_submit(void *request, int result, bool writes)
 {
 	struct request *r = request;
 
-	list_remove(&r->link);
-	arena_done(&r->arena);
-	free(r);
+	if (result == 0)
+		result = workers_submit(r->tasks->workers, &r->work, writes);
+	if (result != 0)
+		request_free(r);
+	return result;
 }
 
-void request_done(struct request *r, int result)
-{
-	r->fn(r->arg, result, &r->error);
-	request_free(r);
-}
+/* ---- events: stores rely on these names; each table lists them in output order ---- */
 
-/* ---- deleting tasks that have ended, some at a time, with all of their output: old ones, and those that their user
- * wants gone ---- */
+/* Bytes of a text in an event. */
+enum { PROMPT_MAX = 80, RESULT_MAX = 64 << 10 };
 
-enum { SWEEP_EVERY_MS = 10 * 60 * 1000, DELETED_AT_ONCE = 100 };
+/* Only for a task that is completed, not for others that have ended. */
+enum { OF_COMPLETED = MEMBER_OWN };
 
-struct deletion {
-	struct request request;
-	struct arena_mark names; /* what is allocated after them belongs to one step */
-	struct task_cleaning which;
-	int64_t before_ms; /* 0: its user wants them gone */
-	struct task *rows;
-	unsigned n;
-	int64_t n_all;
-	task_cleaned_fn fn; /* NULL if the daemon sweeps */
+#define MEMBER(kind, field) NULL, MEMBER_OF(struct task, kind, field)
+#define LEFT_OUT            .absent = ABSENT_LEFT_OUT
+
+static const struct member queued_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
 };
 
-/* For other hosts it names them. */
-static int add_cleaned(struct tasks *t, const struct task_cleaning *which, const struct task *rows,
-		       unsigned n)
+static const struct member started_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"pid", MEMBER(INT, pid), 0, NONE_IS_ZERO, LEFT_OUT},
+	{"attempt", MEMBER(INT, attempts)},
+};
+
+static const struct member edited_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"prompt", MEMBER(TEXT, prompt), MEMBER_CUT},
+	{"label", MEMBER(TEXT, label), LEFT_OUT},
+};
+
+static const struct member other_members[] = {
+	{"task_id", MEMBER(TEXT, id)},
+	{"result", MEMBER(BLOB, result), OF_COMPLETED | MEMBER_CUT},
+	{"error", MEMBER(TEXT, error), LEFT_OUT},
+	{"exit_status", MEMBER(INT, exit_status), 0, NONE_IS_NEGATIVE, LEFT_OUT},
+	{"signal", MEMBER(INT, signal), 0, NONE_IS_ZERO, LEFT_OUT},
+};
+
+static const struct schema queued = SCHEMA(struct task, queued_members);
+static const struct schema started = SCHEMA(struct task, started_members);
+static const struct schema edited = SCHEMA(struct task, edited_members);
+static const struct schema other = SCHEMA(struct task, other_members);
+
+/* The last one is for all others. */
+static const struct kind {
+	const char *event;
+	const struct schema *members;
+	size_t text_max;
+} kinds[] = {
+	{"task.queued", &queued, PROMPT_MAX},
+	{"task.started", &started, 0},
+	{"task.edited", &edited, PROMPT_MAX},
+	{NULL, &other, RESULT_MAX},
+};
+
+static int add_event(struct tasks *t, struct event_new *e, const struct task *task,
+		     int64_t queue_size, struct text tool_use_id)
 {
-	struct event_new e = {.type = "task.cleaned", .project = which->project};
+	const struct selection members = {.without =
+						  task->state == TASK_COMPLETED ? 0 : OF_COMPLETED};
+	const struct kind *kind = kinds;
 	struct event_data d;
-	struct buf seqs;
+
+	while (kind->event && strcmp(kind->event, e->type) != 0)
+		kind++;
+	e->project = task->project;
+	e->run = task->id;
+	event_data_begin(&d);
+	packer_members(&d.members, kind->members, members, task, kind->text_max);
+	if (kind->members == &queued)
+		packer_int(&d.members, "queue_size", queue_size);
+	if (!kind->event && task->started_ms > 0 && task->completed_ms > 0)
+		packer_int(&d.members, "duration_ms", task->completed_ms - task->started_ms);
+	packer_given(&d.members, "tool_use_id", tool_use_id);
+	return event_add_data(t->events, e, &d);
+}
+
+int task_event_add(struct tasks *t, const char *event, const struct task *task, int64_t queue_size,
+		   struct text tool_use_id)
+{
+	struct event_new e = {.type = event};
+
+	return add_event(t, &e, task, queue_size, tool_use_id);
+}
+
+static int add_fenced(struct tasks *t, const struct task *task,
+		      const struct store_task_guard *guard, const int64_t *change)
+{
+	struct event_new e = {.type = "task.fenced",
+			      .project = task->project,
+			      .run = task->id,
+			      .change = change,
+			      .unless = true};
+	struct event_data d;
 
 	event_data_begin(&d);
-	packer_text(&d.members, "group", which->group);
-	packer_int(&d.members, "count", n);
-	buf_init(&seqs, n * (size_t)24 + 1);
-	for (unsigned i = 0; node_shares(t->node) && i < n; i++)
-		buf_printf(&seqs, "%lld ", (long long)rows[i].seq);
-	packer_given(&d.members, "seqs", (struct text) {.data = seqs.data, .len = seqs.len});
-	buf_done(&seqs);
+	packer_text(&d.members, "task_id", task->id);
+	packer_int(&d.members, "attempt", guard->attempts);
+	packer_text(&d.members, "host", node_name(t->node));
 	return event_add_data(t->events, &e, &d);
 }
 
-/* The task that was named. */
-static int deletion_find(struct deletion *d, struct connection *db, int64_t *ret_seq)
-{
-	struct error *error = &d->request.error;
-	struct text id = d->which.id;
+/* ---- changes ---- */
+
+enum { REPORTED_AT_ONCE = 500 }; /* of the watches of an end */
+
+struct task_change {
+	struct record_change change;
+	struct tasks *tasks;
+	struct arena arena; /* of the texts */
 	struct task row;
-	unsigned n;
-	int r = task_find_row(db, &d->request.arena, d->which.project, id, &row, &n);
+	const char *event;
+	int64_t queue_size;
+	struct store_task_guard guard;
+	struct store_task_kept kept; /* known once the batch is settled */
+	struct list watches;         /* to be notified that it has ended */
+};
 
-	if (r == 0 && n != 1)
-		r = task_refuse_found(n, id, error);
-	if (r == 0 && row.state <= TASK_RUNNING)
-		r = refuse(error, REFUSE_CONFLICT, "task %.*s has not ended; cancel it first",
-			   TEXT_ARGS(row.id));
-	if (r == 0)
-		*ret_seq = row.seq;
+static struct task_change *change_of(const struct record_change *c)
+{
+	return list_entry(c, struct task_change, change);
+}
+
+static struct text change_id(const struct record_change *c)
+{
+	return change_of(c)->row.id;
+}
+
+static struct live *live_of(const struct record_change *c)
+{
+	return list_entry(c->record, struct live, record);
+}
+
+/* Changes go one after another, so this is the version of the row unless another host has changed it. */
+static void change_prepare(struct record_change *change)
+{
+	change_of(change)->guard.version = live_of(change)->task.version;
+}
+
+/* Another host has changed the task, or taken it away. */
+static bool is_lost(const struct task_change *c)
+{
+	return c->kept.version < 0;
+}
+
+static bool change_took(struct record_change *change)
+{
+	const struct task_change *c = change_of(change);
+
+	if (!is_lost(c))
+		live_of(change)->task.version = c->kept.version;
+	return !is_lost(c);
+}
+
+/* A server answers for all changes of a batch at its end; a file answers for each at once. */
+static int change_write(struct record_change *change)
+{
+	struct task_change *c = change_of(change);
+	struct tasks *t = c->tasks;
+	struct event_new e = {.type = c->event, .change = &c->kept.version};
+	int r = store_task_update_later(store_writer(t->store), &c->row, &c->guard, &c->kept);
+
+	if (r == 0 && c->event)
+		r = add_event(t, &e, &c->row, c->queue_size, (struct text) {0});
+	/* Another host may run the task by now: the result of this attempt does not count. */
+	if (r == 0 && c->guard.by == TASK_GUARD_RUN && c->guard.epoch)
+		r = add_fenced(t, &c->row, &c->guard, &c->kept.version);
 	return r;
 }
 
-static int deletion_clean(struct deletion *d, struct connection *db)
+static void change_free(struct record_change *change)
 {
-	struct store_task_query q = {
-		.project = d->which.project,
-		.group = d->which.group,
-		.state = d->which.successful_only ? TASK_COMPLETED : -1,
-		.limit = DELETED_AT_ONCE,
-	};
-	int r = d->which.id.data ? deletion_find(d, db, &q.seq) : 0;
+	struct task_change *c = change_of(change);
 
-	r = r ?: store_task_clean(db, &q, &d->request.arena, &d->rows, &d->n);
-	if (r == 0 && d->which.id.data && d->n == 0)
-		r = refuse(&d->request.error, REFUSE_CONFLICT, "an open task depends on task %.*s",
-			   TEXT_ARGS(d->which.id));
-	return r;
+	arena_done(&c->arena);
+	free(c);
 }
 
-static int deletion_run(struct work *w, int lane)
+/* If memory runs out, the text is left out, not the change. */
+static void copy(struct arena *a, struct text *t)
 {
-	struct deletion *d = list_entry(w, struct deletion, request.work);
-	struct connection *db = store_writer(d->request.tasks->store);
-	/* Of old tasks only other hosts want to know. */
-	bool reports = !d->before_ms || node_shares(d->request.tasks->node);
-	int r = d->before_ms ? store_task_sweep(db, d->before_ms, DELETED_AT_ONCE,
-						&d->request.arena, &d->rows, &d->n)
-			     : deletion_clean(d, db);
-
-	(void)lane;
-	return r == 0 && d->n > 0 && reports
-		       ? add_cleaned(d->request.tasks, &d->which, d->rows, d->n)
-		       : r;
+	if (arena_copy_text(a, *t, t) != 0)
+		*t = (struct text) {0};
 }
 
-/* The store has deleted it: it goes from memory, with its output. */
-static void forget(struct tasks *t, const struct task *row)
+/* ---- watches: their callers wait for output or the end of a task ---- */
+
+/* Its last change may not be stored yet; then its end is still to be told. */
+static bool is_coming(const struct live *l)
 {
-	struct project *p = project_find(t, row->project, false);
+	return l->task.state <= TASK_RUNNING || record_pending(&l->record);
+}
+
+static int64_t printed_so_far(const struct live *l)
+{
+	if (l->run && l->run->output)
+		return output_file_end(l->run->output);
+	return l->task.output_bytes;
+}
+
+bool task_watch(struct tasks *t, struct text project, struct text id, struct task_watch *w,
+		int64_t *ret_end)
+{
 	unsigned n;
-	struct live *l = live_find(t, row->project, row->id, &n);
-	char path[4096];
+	struct live *l = live_find(t, project, id, &n);
 
-	task_path(t->output_folder, row->seq, path, sizeof(path));
-	output_file_remove(path);
-	/* A task that is being retried counts with its new state. */
-	if (!p || (l && l->task.state != row->state))
-		return;
-	project_count(p, row->state, -1);
-	if (l && !record_pending(&l->record))
-		live_free(l);
+	if (n != 1 || !is_coming(l))
+		return false;
+	w->live = l;
+	list_append(&l->watches, &w->link);
+	l->n_listening += w->printed != NULL;
+	*ret_end = printed_so_far(l);
+	return true;
 }
 
-static void deletion_done(struct deletion *d, int result)
+void task_unwatch(struct task_watch *w)
 {
-	if (d->fn)
-		d->fn(d->request.arg, result, d->n_all, &d->request.error);
-	else
-		d->request.tasks->sweeping = false;
-	if (!d->fn && result != 0 && result != -ECANCELED)
-		log_err("could not delete old tasks", "error=%s", fault_words(result));
-	request_free(d);
+	if (w->link.next)
+		list_remove(&w->link);
+	if (w->live)
+		w->live->n_listening -= w->printed != NULL;
+	w->live = NULL;
 }
 
-static void deletion_go(struct deletion *d)
+static void drop_watches(struct live *l)
 {
-	int r = workers_submit(d->request.tasks->workers, &d->request.work, true);
+	struct list *first;
 
-	if (r != 0)
-		deletion_done(d, r);
+	while ((first = list_first(&l->watches)))
+		task_unwatch(list_entry(first, struct task_watch, link));
 }
 
-static void deletion_finished(struct work *w, int result)
+/* Reports an end to some of its watches. Returns whether there are more. */
+static bool report_end(struct task_change *c)
 {
-	struct deletion *d = list_entry(w, struct deletion, request.work);
-	struct tasks *t = d->request.tasks;
+	struct list *first;
 
-	for (unsigned i = 0; result == 0 && i < d->n; i++)
-		forget(t, &d->rows[i]);
-	if (result == 0)
-		d->n_all += d->n;
-	if (result != 0 || d->n < DELETED_AT_ONCE || t->records.stopping) {
-		deletion_done(d, result);
+	/* A callback may do anything, such as ending another watch. */
+	for (unsigned n = 0; n < REPORTED_AT_ONCE && (first = list_first(&c->watches)); n++) {
+		struct task_watch *w = list_entry(first, struct task_watch, link);
+
+		list_remove(first);
+		w->ended(w, &c->row);
+	}
+	return !list_empty(&c->watches);
+}
+
+/* The store has this end, unless the task was queued again meanwhile. Frees the change when all watches know of it. */
+static void report_then_free(struct tasks *t, struct live *l, struct task_change *c)
+{
+	bool ended = c->row.state > TASK_RUNNING && l->task.state > TASK_RUNNING;
+
+	if (ended && !list_empty(&l->watches)) {
+		/* A callback may do something that frees the task. */
+		copy(&c->arena, &c->row.id);
+		list_splice(&c->watches, &l->watches);
+		l->n_listening = 0;
+		list_for_each (at, following, &c->watches)
+			list_entry(at, struct task_watch, link)->live = NULL;
+	}
+	if (!report_end(c)) {
+		change_free(&c->change);
 		return;
 	}
-	arena_rewind(&d->request.arena, &d->names);
-	deletion_go(d);
+	list_append(&t->reporting, &c->change.link);
+	wake_send(t->more);
 }
 
-int task_clean(struct tasks *t, const struct task_cleaning *which, task_cleaned_fn fn, void *arg)
+void task_report_ended(struct tasks *t, struct live *l, const struct task *row)
 {
-	struct deletion *d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
-	int r;
+	struct task_change *c = list_empty(&l->watches) ? NULL : task_change_new(NULL);
 
-	if (!d)
-		return -ENOMEM;
-	d->which = *which;
-	d->fn = fn;
-	d->request.arg = arg;
-	r = arena_copy_text(&d->request.arena, which->id, &d->which.id)
-		    ?: arena_copy_text(&d->request.arena, which->project, &d->which.project)
-		    ?: arena_copy_text(&d->request.arena, which->group, &d->which.group);
-	d->names = arena_mark(&d->request.arena);
-	r = r ?: workers_submit(t->workers, &d->request.work, true);
-	if (r != 0)
-		request_free(d);
-	return r;
-}
-
-static void on_sweep(void *tasks)
-{
-	struct tasks *t = tasks;
-	struct deletion *d;
-
-	if (t->sweeping || t->records.stopping || t->opts.keep_ms == 0)
+	if (!c)
 		return;
-	d = request_new(t, sizeof(*d), deletion_run, deletion_finished);
-	if (!d)
-		return;
-	d->before_ms = clock_utc_ms() - t->opts.keep_ms;
-	t->sweeping = true;
-	deletion_go(d);
+	c->tasks = t;
+	c->row = *row;
+	copy(&c->arena, &c->row.project);
+	copy(&c->arena, &c->row.result);
+	copy(&c->arena, &c->row.error);
+	report_then_free(t, l, c);
 }
 
-/* The first sweep runs on the next pass of the loop. */
-static int sweep_start(struct tasks *t)
+static bool report_more(struct tasks *t)
 {
-	int r = ticker_new(t->loop, SWEEP_EVERY_MS, on_sweep, t, &t->sweeper)
-			?: timer_new(t->loop, on_sweep, t, &t->first_sweep);
+	struct list *first = list_first(&t->reporting);
+	struct task_change *c =
+		first ? change_of(list_entry(first, struct record_change, link)) : NULL;
 
-	if (r == 0 && t->opts.keep_ms > 0)
-		timer_start(t->first_sweep, 0);
-	return r;
+	if (c && !report_end(c)) {
+		list_remove(&c->change.link);
+		change_free(&c->change);
+	}
+	return !list_empty(&t->reporting);
+}
+
+/* ---- what becomes of a change ---- */
+
+/* Another host has changed the task. It waits until it is read again. */
+static void lost(struct live *l, bool claim)
+{
+	log_debug(claim ? "another host claimed the task first" : "another host changed the task",
+		  "task=%.*s", TEXT_ARGS(l->task.id));
+	if (l->run)
+		run_lose(l->run);
+	queue_remove(l);
+	record_stale(&l->record);
+}
+
+static void change_stored(struct record_change *change, bool recovered)
+{
+	struct task_change *c = change_of(change);
+	struct tasks *t = c->tasks;
+	struct live *l = live_of(change);
+
+	if (is_lost(c)) {
+		lost(l, c->guard.by == TASK_GUARD_CLAIM);
+		change_free(change);
+	} else {
+		task_cancel_requested(t, l, &c->row, c->kept.cancel != 0);
+		report_then_free(t, l, c);
+	}
+	if (recovered)
+		queue_run(t);
+	if (t->records.stopping || (t->writes_left && t->records.n_changes < TASK_CHANGES_MAX / 2))
+		wake_send(t->more);
+}
+
+static void on_failed(void *tasks)
+{
+	wake_send(((struct tasks *)tasks)->more);
+}
+
+static const struct record_change_ops task_changes = {
+	.failed = "could not store tasks, retrying",
+	.id = change_id,
+	.prepare = change_prepare,
+	.write = change_write,
+	.took = change_took,
+	.stored = change_stored,
+	.on_failed = on_failed,
+	.free = change_free,
+};
+
+/* No watch is notified any more. */
+static void write_done(struct tasks *t)
+{
+	struct list *first;
+
+	while ((first = list_first(&t->reporting))) {
+		struct task_change *c = change_of(list_entry(first, struct record_change, link));
+		struct list *watch;
+
+		while ((watch = list_first(&c->watches)))
+			list_remove(watch);
+		list_remove(first);
+		change_free(&c->change);
+	}
+	records_done(&t->records);
+}
+
+static void free_reserved(struct live *l)
+{
+	if (l->reserved)
+		change_free(&l->reserved->change);
+	l->reserved = NULL;
+}
+
+void task_write_drop(struct live *l)
+{
+	list_for_each (at, following, &l->record.changes) {
+		struct list waiters;
+
+		list_init(&waiters);
+		list_splice(&waiters, &list_entry(at, struct record_change, link)->waiters);
+		list_for_each (waiter, next, &waiters)
+			list_remove(waiter);
+	}
+	record_drop(&l->record);
+	free_reserved(l);
+	drop_watches(l);
+}
+
+/* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
+static void copy_changing(struct task_change *c)
+{
+	schema_each(m, &task_schema)
+	{
+		struct text *t = member_bytes(m, &c->row);
+
+		if (t && (m->flags & MEMBER_CHANGES))
+			copy(&c->arena, t);
+	}
+	if (c->event && strcmp(c->event, "task.queued") == 0)
+		copy(&c->arena, &c->row.prompt);
+}
+
+struct task_change *task_change_new(struct record_waiter *waiter)
+{
+	struct task_change *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	record_change_init(&c->change);
+	list_init(&c->watches);
+	if (waiter)
+		record_change_wait(&c->change, waiter);
+	arena_init(&c->arena, TASK_ARENA_MAX);
+	return c;
+}
+
+static struct store_task_guard guard_after(const struct tasks *t, const struct former *was,
+					   const struct task *row)
+{
+	bool ours = !row->host.data || node_is_us(t->node, row->host);
+
+	if (was->state == TASK_RUNNING)
+		return (struct store_task_guard) {.by = TASK_GUARD_RUN,
+						  .attempts = was->attempts,
+						  .epoch = was->epoch,
+						  .host = ours ? node_name(t->node)
+							       : (struct text) {0}};
+	return (struct store_task_guard) {.by = row->state == TASK_RUNNING ? TASK_GUARD_CLAIM
+									   : TASK_GUARD_VERSION,
+					  .epoch = row->epoch};
+}
+
+void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
+		    struct task_change *c)
+{
+	assert(task_is_legal(l));
+	live_changed(l);
+	if (!c)
+		c = task_change_new(NULL);
+	if (!c && row->state != TASK_RUNNING) {
+		c = l->reserved;
+		l->reserved = NULL;
+	}
+	if (!c) {
+		log_err("could not store task", "task=%.*s error=%s", TEXT_ARGS(row->id),
+			strerror(ENOMEM));
+		return;
+	}
+	c->tasks = t;
+	c->row = *row;
+	/* These live as long as the task. */
+	c->row.project = l->project->name;
+	c->row.id = l->task.id;
+	c->event = event;
+	copy_changing(c);
+	c->guard = guard_after(t, &l->former, row);
+	live_stored(l, row);
+	c->queue_size = l->project->n[TASK_QUEUED];
+	record_add_change(&l->record, &c->change);
+	record_submit(&l->record);
+	if (row->state != TASK_RUNNING)
+		free_reserved(l);
 }
 
 /* ---- start and stop ---- */
@@ -292,6 +609,30 @@ static int make_folder(const char *path, struct error *error)
 		      strerror(-r));
 }
 
+/* The stop is complete when nothing is running and all changes are stored, or cannot be. */
+static void check_stopped(struct tasks *t)
+{
+	if (!t->records.stopping || t->n_running > 0 || !t->stopped)
+		return;
+	if (t->records.n_changes > 0 && !t->records.failing)
+		return;
+	if (t->stop_timer)
+		timer_stop(t->stop_timer);
+	t->stopped(t->stopped_arg);
+	t->stopped = NULL;
+}
+
+/* A time has come, or there is more to do. */
+static void on_turn(void *arg)
+{
+	struct tasks *t = arg;
+
+	if (report_more(t))
+		wake_send(t->more);
+	queue_run(t);
+	check_stopped(t);
+}
+
 static int set_up(struct tasks *t, const struct tasks_opts *opts, struct error *error)
 {
 	const struct records_opts records = {
@@ -305,8 +646,8 @@ static int set_up(struct tasks *t, const struct tasks_opts *opts, struct error *
 		.reads = &task_reads,
 		.owners = &task_owners,
 	};
-	int r = timer_new(t->loop, queue_on_turn, t, &t->timer)
-			?: wake_new(t->loop, queue_on_turn, t, &t->more)
+	int r = timer_new(t->loop, on_turn, t, &t->timer)
+			?: wake_new(t->loop, on_turn, t, &t->more)
 			?: records_start(&t->records, &records);
 
 	if (r != 0)
@@ -400,7 +741,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = tasks_recover(t, error);
 	if (r != 0)
 		return r;
-	r = sweep_start(t);
+	r = task_sweeps_start(t);
 	if (r != 0)
 		return r;
 	t->recount.wanted = node_shares(t->node);
@@ -409,19 +750,6 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	timer_start(t->timer, 0);
 	*ret_tasks = TAKE(t);
 	return 0;
-}
-
-/* The stop is complete when nothing is running and all changes are stored, or cannot be. */
-void tasks_check_stopped(struct tasks *t)
-{
-	if (!t->records.stopping || t->n_running > 0 || !t->stopped)
-		return;
-	if (t->records.n_changes > 0 && !t->records.failing)
-		return;
-	if (t->stop_timer)
-		timer_stop(t->stop_timer);
-	t->stopped(t->stopped_arg);
-	t->stopped = NULL;
 }
 
 static void stop_all(void *arg)
@@ -461,7 +789,8 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 		timer_start(t->stop_timer, grace_ms);
 	else if (t->n_running > 0)
 		stop_all(t);
-	tasks_check_stopped(t);
+	/* Not inside this call. */
+	wake_send(t->more);
 }
 
 void tasks_drain(struct tasks *t, bool drain)
@@ -526,7 +855,7 @@ void tasks_free(struct tasks *t)
 	sweep_all(t->owner);
 	timer_free(t->timer);
 	wake_free(t->more);
-	task_write_done(t);
+	write_done(t);
 	/* Those that wait for a change; their callers are gone. */
 	while ((first = list_first(&t->requests)))
 		request_free(list_entry(first, struct request, link));
@@ -535,85 +864,4 @@ void tasks_free(struct tasks *t)
 	timer_free(t->stop_timer);
 	free(t->output_folder);
 	free(t);
-}
-
-/* ---- tasks of another daemon, with their output, before any of ours runs ---- */
-
-static int write_output(const char *path, int64_t max, struct text output)
-{
-	struct output_file *f;
-	int r = output_file_open(path, max, &f);
-
-	if (r != 0)
-		return r;
-	r = output_file_add(f, output.data, output.len);
-	output_file_close(f);
-	return r;
-}
-
-/* A task is imported even if its output cannot be stored. */
-static void keep_output(const struct task_import *in, const struct printed_task *t, int64_t seq)
-{
-	char path[4096];
-	int r;
-
-	if (t->output.len == 0)
-		return;
-	task_path(in->output_folder, seq, path, sizeof(path));
-	r = write_output(path, in->output_bytes, t->output);
-	if (r != 0)
-		log_warn("could not store output", "task=%.*s error=%s", TEXT_ARGS(t->task.id),
-			 strerror(-r));
-}
-
-/* seqs: the numbers of the new ones, 0 for the others. */
-static int keep(struct store *store, struct arena *a, const struct task_import *in, int64_t *seqs)
-{
-	for (unsigned i = 0; i < in->n; i++) {
-		struct task row = in->tasks[i].task;
-		struct text id;
-		int r;
-
-		row.held = row.state == TASK_QUEUED;
-		row.output_bytes = (int64_t)in->tasks[i].output.len;
-		r = store_task_add(store_writer(store), a, &row, &seqs[i], &id);
-		/* It came with an earlier import, or is one of ours. */
-		if (r == -EEXIST)
-			seqs[i] = 0;
-		else if (r != 0)
-			return r;
-	}
-	return 0;
-}
-
-int tasks_import(struct store *store, struct arena *a, const struct task_import *in,
-		 unsigned *ret_n)
-{
-	int64_t *seqs = arena_zalloc(a, (in->n + 1) * sizeof(seqs[0]));
-	int r = seqs ? store_begin(store) : -ENOMEM;
-
-	if (r != 0)
-		return r;
-	r = keep(store, a, in, seqs);
-	if (r != 0) {
-		store_rollback(store);
-		return r;
-	}
-	r = store_commit(store);
-	if (r != 0)
-		return r;
-	/* Do this only now: a number that is rolled back goes to another task, which must not
-	 * find a file. */
-	r = file_make_folder(in->output_folder);
-	if (r != 0)
-		log_warn("could not store output", "folder=%s error=%s", in->output_folder,
-			 strerror(-r));
-	*ret_n = 0;
-	for (unsigned i = 0; i < in->n; i++) {
-		if (seqs[i] == 0)
-			continue;
-		keep_output(in, &in->tasks[i], seqs[i]);
-		(*ret_n)++;
-	}
-	return 0;
 }

@@ -186,13 +186,15 @@ typedef void (*task_done_fn)(void *arg, int result, const struct error *error);
 int task_cancel(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
 		struct error *error);
 
-/* Keeps a queued task back until it is enqueued. REFUSE_CONFLICT if it is not queued, or is
- * stashed already. */
-int task_stash(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-	       struct error *error);
-/* The end of that. delay_ms: it starts no sooner than then. REFUSE_CONFLICT if it is not stashed. */
-int task_enqueue(struct tasks *t, struct text project, struct text id, int64_t delay_ms,
-		 task_done_fn fn, void *arg, struct error *error);
+enum task_hold {
+	TASK_STASH,   /* keeps a queued task back until it is enqueued */
+	TASK_ENQUEUE, /* the end of that: it starts no sooner than after delay_ms */
+	TASK_RELEASE, /* the same for one that was held when it came */
+};
+
+/* REFUSE_CONFLICT if the task is not queued, or this changes nothing. */
+int task_hold(struct tasks *t, struct text project, struct text id, enum task_hold hold,
+	      int64_t delay_ms, task_done_fn fn, void *arg, struct error *error);
 
 /* What a task becomes. NULL, and a text of {NULL, 0}: it stays as it is. */
 struct task_edit {
@@ -228,10 +230,7 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 void tasks_set_project_parallel(struct tasks *t, unsigned parallel);
 unsigned tasks_parallel(const struct tasks *t, struct text group);
 
-/* A held task may start. REFUSE_CONFLICT if it is not held. */
-int task_release(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
-		 struct error *error);
-/* The same for one of many, when its turn has come. One that is not held, or whose release
+/* TASK_RELEASE of one of many, when its turn has come. One that is not held, or whose release
  * cannot be stored, stays as it is. */
 void task_release_soon(struct tasks *t, struct text project, struct text id);
 /* Calls fn (may be NULL) for every held task of a project. Returns how many there are. */

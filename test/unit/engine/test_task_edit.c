@@ -30,8 +30,8 @@ static struct told enqueue(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	note_refusal(&told, task_enqueue(tasks_of(w), text_of(w->project), text_of(id), 0, on_done,
-					 &told, &told.error));
+	note_refusal(&told, task_hold(tasks_of(w), text_of(w->project), text_of(id), TASK_ENQUEUE,
+				      0, on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -266,8 +266,8 @@ TEST(a_change_beside_another_is_not_lost)
 	note_refusal(&edited, task_edit(tasks_of(w), text_of(w->project), text_of(told.id),
 					&(struct task_edit) {.label = TEXT("new")}, on_done,
 					&edited, &edited.error));
-	note_refusal(&moved, task_enqueue(tasks_of(w), text_of(w->project), text_of(told.id),
-					  3600 * 1000, on_done, &moved, &moved.error));
+	note_refusal(&moved, task_hold(tasks_of(w), text_of(w->project), text_of(told.id),
+				       TASK_ENQUEUE, 3600 * 1000, on_done, &moved, &moved.error));
 	stage_until(&w->stage, edited.n && moved.n);
 	assert_int_equal(edited.result, 0);
 	assert_int_equal(moved.result, 0);

@@ -9,8 +9,8 @@ static struct told stash(struct world *w, const char *id)
 {
 	struct told told = {0};
 
-	note_refusal(&told, task_stash(tasks_of(w), text_of(w->project), text_of(id), on_done,
-				       &told, &told.error));
+	note_refusal(&told, task_hold(tasks_of(w), text_of(w->project), text_of(id), TASK_STASH, 0,
+				      on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
@@ -19,8 +19,8 @@ static struct told enqueue(struct world *w, const char *id, int64_t delay_ms)
 {
 	struct told told = {0};
 
-	note_refusal(&told, task_enqueue(tasks_of(w), text_of(w->project), text_of(id), delay_ms,
-					 on_done, &told, &told.error));
+	note_refusal(&told, task_hold(tasks_of(w), text_of(w->project), text_of(id), TASK_ENQUEUE,
+				      delay_ms, on_done, &told, &told.error));
 	stage_until(&w->stage, told.n);
 	return told;
 }
