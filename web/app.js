@@ -122,12 +122,12 @@ listen((kind, value) => {
 	if (kind === 'event' && value.type.startsWith('approval.'))
 		look();
 	if (kind === 'gone')
-		say(`Missed ${value} events, because koined has already deleted them`);
+		say(`Missed ${value} events: koined has already deleted them`);
 });
 
 onTurnedAway(() => {
 	put(document.body, h('main', {class: 'away-page'}, h('h1', {}, 'koine'),
-		h('p', {}, 'Your session was revoked or has expired, or koined has stopped.'),
+		h('p', {}, 'You are no longer signed in, or koined has stopped.'),
 		h('p', {}, 'To sign in again, run ', h('code', {}, 'koine page'), ' on the machine where koined runs, and open the link.')));
 });
 
@@ -160,7 +160,7 @@ document.addEventListener('keydown', e => {
 function help() {
 	const rows = [['1 – 6', 'switch to another view'], ['/', 'search or filter the list'], ['j k', 'select the next or previous request'],
 		['a', 'approve'], ['d', 'deny'], ['s', 'allow the tool for this session'],
-		['s', 'stash or enqueue the task'], ['+ −', 'raise or lower the priority of the task'], ['e', 'edit the task'], ['p', 'pause or resume all tasks'],
+		['s', 'stash or enqueue the task'], ['+ −', 'raise or lower the task's priority'], ['e', 'edit the task'], ['p', 'pause or resume all tasks'],
 		['Enter', 'open'], ['Esc', 'leave an input field'], ['?', 'show a list of all keys']];
 	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
 		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),

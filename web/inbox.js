@@ -84,7 +84,7 @@ function actions(card, decided) {
 	const said = () => (comment.value.trim() ? {comment: comment.value.trim()} : {});
 	const go = async (decision, more) => {
 		if (decision === 'approve' && !card.whole)
-			say('The request has not fully loaded yet. Try again in a moment', true);
+			say('The request is still loading. Try again in a moment', true);
 		else if (!card.busy && await decide(card, decision, {...said(), ...more}))
 			decided(card);
 	};
@@ -159,7 +159,7 @@ function hold(card, e) {
 		return;
 	e.stopPropagation();
 	e.preventDefault();
-	say('This request has just moved. Check the request, then click again', true);
+	say('The list has just changed. Check the request, then click again', true);
 }
 
 // ---- the room ----
@@ -248,7 +248,7 @@ export function enter(root, start) {
 		if (wanted && cards.has(wanted))
 			choose(cards.get(wanted));
 		else if (wanted)
-			say('The requested approval is no longer pending');
+			say('This approval is no longer pending');
 		wanted = null;
 	}
 

@@ -28,7 +28,7 @@ function listeners(s) {
 }
 
 function agents(found) {
-	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Responds', ''], found.map(a =>
+	return found.length === 0 ? empty('No agents.') : table('Agents', ['Name', 'Kind', 'Model', 'Reachable', ''], found.map(a =>
 		[a.name + (a.default ? ' (default)' : ''), a.kind, a.model, a.ok === undefined ? chip('checking…') : chip(a.ok ? 'yes' : 'no', a.ok ? 'ok' : 'error'), a.text ?? '']));
 }
 
@@ -44,7 +44,7 @@ const STATES = {alive: 'ok', lost: 'error'};
 
 function hosts(found) {
 	if (found.length === 0)
-		return h('p', {class: 'note'}, 'This store has only one host. Multiple hosts require a PostgreSQL store.');
+		return h('p', {class: 'note'}, 'Only this host uses the store. To share a store between hosts, use PostgreSQL.');
 	return table('Hosts', ['Host', 'State', 'Since', 'Last seen', 'Running', 'Version', 'Labels'], found.map(o =>
 		[o.name + (o.this ? ' (this host)' : ''), chip(o.state, STATES[o.state]), time(o.since), o.seen_ms_ago < 60000 ? 'just now' : `${span(o.seen_ms_ago)} ago`,
 			`${o.running} of ${o.parallel}`, o.version, o.labels]));

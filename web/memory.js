@@ -6,7 +6,7 @@ export const title = 'Memory';
 
 const LIMIT = 30;
 const LIMIT_MAX = 1000;
-const PARTS = {words: 'words', alike: 'similar words', context: 'nearby memories', names: 'names', dates: 'times', kind: 'type of answer'};
+const PARTS = {words: 'words', alike: 'similar words', context: 'nearby memories', names: 'names', dates: 'times', kind: 'kind of answer'};
 
 const listOf = answer => (Array.isArray(answer) ? answer : answer.entries ?? []);
 

@@ -145,7 +145,7 @@ function rest(v, shown) {
 // What a browser would read otherwise than it was written: the text.
 export function asked(approval) {
 	return approval.input_text === undefined ? input(approval.input)
-		: h('div', {}, h('p', {class: 'notice'}, 'The input contains a duplicate member name or a very long number. Exact text of the input:'), boxed(long(exact(approval.input_text))));
+		: h('div', {}, h('p', {class: 'notice'}, 'The input contains duplicate names or very long numbers. Exact text of the input:'), boxed(long(exact(approval.input_text))));
 }
 
 // All of it is there: a command as a command, an edit as a comparison, the rest as it is.

@@ -74,7 +74,7 @@ function picture(task, all) {
 		d: `M${x1} ${y1 + TALL / 2}C${x1 + 20} ${y1 + TALL / 2} ${x2 - 20} ${y2 + TALL / 2} ${x2} ${y2 + TALL / 2}`});
 
 	return h('figure', {}, h('figcaption', {}, 'Dependencies'),
-		svg('svg', {viewBox: `0 0 ${wide} ${height}`, width: wide, role: 'group', 'aria-label': 'Dependencies and dependents of this task'},
+		svg('svg', {viewBox: `0 0 ${wide} ${height}`, width: wide, role: 'group', 'aria-label': 'This task, its dependencies and its dependents'},
 			before.map((t, i) => [line(WIDE, at(i, before.length), second, middle), box(t, 0, at(i, before.length))]),
 			behind.map((t, i) => [line(second + WIDE, middle, third, at(i, behind.length)), box(t, third, at(i, behind.length))]),
 			box(task, second, middle, true)));

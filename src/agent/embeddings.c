@@ -126,10 +126,10 @@ static void on_done(void *arg, const struct http_answer *a)
 		.retry_ms = a->retry_ms,
 		.body = a->body,
 	};
-	char status[32];
+	char status[64];
 
 	if (a->error == 0 && answer.outcome != EMBEDDINGS_OK) {
-		snprintf(status, sizeof(status), "HTTP status %d", a->status);
+		snprintf(status, sizeof(status), "the endpoint returned HTTP %d", a->status);
 		answer.text = status;
 	}
 	list_remove(&ask->link);
@@ -246,14 +246,14 @@ static const char *read_entries(const struct value *data, bool *seen,
 		const struct value *list = value_find(entry, "embedding");
 
 		if (!list || list->kind != VALUE_ARRAY)
-			return "an entry of data has no embedding";
+			return "an entry in data has no embedding";
 		if (list->len != out->dim)
 			return "the vectors have different lengths";
 		if (!place_of(entry, position++, out->n, &place) || seen[place])
-			return "the index of a vector is invalid or duplicate";
+			return "an entry in data has an invalid or duplicate index";
 		seen[place] = true;
 		if (!read_numbers(list, out->numbers + (size_t)place * out->dim))
-			return "an element of a vector is not a number";
+			return "a vector contains an element that is not a number";
 	}
 	return NULL;
 }
@@ -271,15 +271,16 @@ int embeddings_read(struct arena *a, struct text body, unsigned n,
 	int r = json_read(a, body.data, body.len, &limits, &tree, error);
 
 	if (r != 0)
-		return r > 0 ? garbage(error, "the response is too large, or is not valid JSON")
+		return r > 0 ? garbage(error,
+				       "the response is not valid JSON, or exceeds its size limit")
 			     : r;
 	data = value_find(tree, "data");
 	if (!data || data->kind != VALUE_ARRAY || data->len != n)
-		return garbage(error, "data must contain one vector for each text");
+		return garbage(error, "data does not contain one vector for each input");
 	first = value_find(data->first, "embedding");
 	if (!first || first->kind != VALUE_ARRAY || first->len == 0 ||
 	    first->len > EMBEDDINGS_DIM_MAX)
-		return garbage(error, "the first vector is empty or too long");
+		return garbage(error, "the first entry in data has no valid vector");
 	out.dim = first->len;
 	out.model = value_text(value_find(tree, "model"));
 	out.numbers = arena_alloc(a, (size_t)n * out.dim * sizeof(float));

@@ -140,7 +140,7 @@ static void explain_fault(struct call *c, int r)
 	/* Two hosts wanted what the other one had, or something else has the store for too long. */
 	if (r == -EBUSY)
 		refuse(&c->error, REFUSE_UNAVAILABLE,
-		       "the store is busy with another change; nothing was changed, try again");
+		       "another change blocks the store; your change was not stored, try again");
 	else if (r == -EINPROGRESS)
 		refuse(&c->error, REFUSE_UNAVAILABLE,
 		       "lost connection to the database during this change; check whether it was "

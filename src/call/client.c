@@ -751,8 +751,9 @@ static void time_over(struct client *s)
 	const struct limits *l = &s->server->opts.limits;
 	struct frame no = {0};
 
-	refuse(&no.error, REFUSE_TIMEOUT, "message timed out: received less than %zu bytes in %u s",
-	       l->progress_bytes, l->read_timeout_ms / 1000);
+	refuse(&no.error, REFUSE_TIMEOUT,
+	       "message timed out: received fewer than %zu bytes in %u s", l->progress_bytes,
+	       l->read_timeout_ms / 1000);
 	client_cut(s, &no);
 }
 

@@ -163,8 +163,8 @@ static void refuse_batch(struct client *s, struct batch *b)
 
 	buf_clear(&b->out);
 	jsonrpc_write_error(&s->endpoint->dialect->rules, &j, (struct text) {0}, row->code,
-			    full ? TEXT("too many unsent responses; try again later")
-				 : TEXT("the responses of the batch are too large"),
+			    full ? TEXT("unsent responses exceed their size limit; try again later")
+				 : TEXT("the responses to the batch exceed their size limit"),
 			    (struct text) {0});
 	answer_send(s, 0, &b->out);
 }

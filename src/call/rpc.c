@@ -180,7 +180,8 @@ static const struct field cancel_fields[] = {
 static const struct method rows[] = {
 	{"rpc.discover", "Return an OpenRPC document that describes all methods", "object",
 	 .handle = handle_discover},
-	{"rpc.cancel", "Cancel a call on this connection; koined executes it before queued calls",
+	{"rpc.cancel",
+	 "Cancel a call on this connection; rpc.cancel itself runs before all queued calls",
 	 "{cancelled:boolean}", FIELDS(cancel_fields, cancel_in), .handle = handle_cancel,
 	 .flags = METHOD_OVERTAKES},
 };

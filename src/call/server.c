@@ -191,7 +191,7 @@ static void check_connections(struct server *s)
 static void note_refused(struct endpoint *e, const struct peer *peer, enum refused_for reason)
 {
 	static const char *const words[N_REFUSED_FOR] = {
-		[REFUSED_UID] = "user not allowed",
+		[REFUSED_UID] = "user is not in allow_uids",
 		[REFUSED_UNKNOWN] = "unknown user",
 		[REFUSED_LIMIT] = "too many connections from other users",
 	};

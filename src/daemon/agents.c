@@ -199,7 +199,8 @@ static int read_system_file(const char *file, struct buf *out, struct error *err
 	if (r == -EINVAL)
 		return refuse(error, REFUSE_PARAMS, "chat.system_file %s is not a file", file);
 	if (r == -EFBIG)
-		return refuse(error, REFUSE_TOO_LARGE, "chat.system_file %s is over 64 KiB", file);
+		return refuse(error, REFUSE_TOO_LARGE, "chat.system_file %s is larger than 64 KiB",
+			      file);
 	if (r != 0)
 		return refuse(error, REFUSE_NOT_FOUND, "cannot read chat.system_file %s: %s", file,
 			      strerror(-r));

@@ -287,7 +287,7 @@ static void note_others(const struct settings *s)
 
 		if (l->allow_uids.n == 0)
 			continue;
-		printf("note          uids ");
+		printf("note          users ");
 		for (unsigned k = 0; k < l->allow_uids.n; k++)
 			printf("%u ", (unsigned)l->allow_uids.list[k]);
 		printf("may call every method of %s\n", l->name);
@@ -306,8 +306,8 @@ static void note_model(const struct settings *s, const struct plan *plan)
 		    !model_is_at(s->embedding_url, &row->address))
 			continue;
 		address_format(&row->address, address);
-		printf("note          embedding_url is koined's own listener %s and is ignored; "
-		       "searches match words only\n",
+		printf("note          ignoring embedding_url: %s is koined's own listener; "
+		       "searches match only words\n",
 		       address);
 	}
 }
@@ -349,7 +349,8 @@ static void print_verdict(bool ok, pid_t running)
 		printf("\nkoined: already running, pid %d; could start with these settings\n",
 		       (int)running);
 	else
-		printf("\n%s\n", ok ? "koined: can start" : "koined: cannot start");
+		printf("\n%s\n",
+		       ok ? "koined: can start" : "koined: cannot start; fix the errors above");
 }
 
 int daemon_check(const struct settings *s, const struct plan *plan)

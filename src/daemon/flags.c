@@ -79,8 +79,8 @@ static void offer_levels(const struct offer *o)
 static const struct flag_row rows[] = {
 	{"config", "FILE", FLAG_CONFIG, "read settings from FILE; see koine.conf(5)", "files"},
 	{"service", NULL, FLAG_SERVICE,
-	 "run as a service: dialects listen in the runtime\nfolder unless the settings name an "
-	 "address"},
+	 "run as a service: a dialect without an address in the\nsettings listens in the "
+	 "runtime directory"},
 	{"root", "DIR", FLAG_ROOT, "put all default paths under DIR", "folders"},
 	{"project", "DIR", FLAG_PROJECT,
 	 "serve the tasks of project DIR at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
@@ -94,8 +94,9 @@ static const struct flag_row rows[] = {
 	{"agent", "NAME", FLAG_AGENT,
 	 "set the default agent: recall, an agent of the\nsettings, or none", "words",
 	 offer_agents},
-	{"set", "SECTION.KEY=VALUE", FLAG_SET, "override a setting in koine.conf(5) (repeatable)",
-	 "open", offer_settings},
+	{"set", "SECTION.KEY=VALUE", FLAG_SET,
+	 "override a setting of the settings file\n(repeatable); see koine.conf(5)", "open",
+	 offer_settings},
 	{"log-level", "LEVEL", FLAG_LEVEL, "set the log level: err, warn, info or debug", "words",
 	 offer_levels},
 	{"debug-methods", NULL, FLAG_DEBUG, "enable the methods debug.echo and debug.sleep"},

@@ -199,7 +199,8 @@ int housekeeping_start(struct server *server, struct engine *engine,
 		return r;
 	}
 	if (!engine_shrinks(engine))
-		log_info("store file cannot shrink: see MAINTENANCE in koined(8)", "path=%s",
+		log_info("store file cannot shrink",
+			 "path=%s hint=\"see MAINTENANCE in koined(8)\"",
 			 engine_store_path(engine));
 	on_tick(h);
 	*ret_housekeeping = h;

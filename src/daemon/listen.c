@@ -169,7 +169,7 @@ static int yield(struct daemon *d, const struct plan_row *row, int r, struct err
 	address_format(&row->address, address);
 	name_occupant(row, who);
 	if (row->address.kind == ADDRESS_UNIX) {
-		log_warn("default address not served", "dialect=%s reason=\"%s%s\"",
+		log_warn("could not listen on default address", "dialect=%s reason=\"%s%s\"",
 			 row->dialect->name, error->text, who);
 		return 0;
 	}

@@ -135,7 +135,7 @@ static bool is_ourselves(const struct daemon *d)
 		    address_parse(e->address, &address, &error) != 0 ||
 		    !model_is_at(d->settings->embedding_url, &address))
 			continue;
-		log_warn("embedding_url ignored",
+		log_warn("ignoring embedding_url",
 			 "reason=\"the URL is koined's own listener\" "
 			 "address=%s",
 			 e->address);
@@ -214,7 +214,7 @@ static int open_default(const struct settings *s, struct word_file **ret_file)
 		if (r <= 0)
 			return r;
 		if (r != REFUSE_NOT_FOUND)
-			log_warn("word table not used", "reason=\"%s\"", error.text);
+			log_warn("could not use word table", "reason=\"%s\"", error.text);
 	}
 	return 0;
 }

@@ -88,7 +88,8 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, error.field[0] ? "." : "",
 			 error.field);
 		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? error.text : fault_words(r),
-			 stays ? "the previous rule stays in effect" : "the rule is skipped");
+			 stays ? "koined keeps the previous version of the rule"
+			       : "koined skips the rule");
 		if (report)
 			report->note(report->arg, &(struct reload_note) {
 							  .fate = RELOAD_INVALID,
@@ -100,7 +101,8 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 		now->invalid = !stays;
 		if (!stays)
 			continue;
-		log_warn("rule unchanged", "rule=%s reason=\"%s\"", now->name, reason);
+		log_warn("rule is invalid, keeping its previous version", "rule=%s reason=\"%s\"",
+			 now->name, reason);
 		*now = *was;
 	}
 }

@@ -145,7 +145,7 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	d->anew = true;
 	/* A manager's restart may have been asked for; a stale store waits to be reachable all the same. */
 	d->restarts = false;
-	log_err("cached store is stale, restarting", "reason=\"%s\"", reason);
+	log_err("cached state is stale, restarting", "reason=\"%s\"", reason);
 	node_fence(d->engine->node, reason);
 	events_tell_gone(d->engine->events);
 	listeners_keep(false);
@@ -154,7 +154,8 @@ void stop_to_start_anew(void *daemon, const char *reason)
 
 void stop_after_gap(void *daemon)
 {
-	stop_to_start_anew(daemon, "events from other hosts were deleted before koined read them");
+	stop_to_start_anew(daemon,
+			   "koined missed events from other hosts: they were already deleted");
 }
 
 /* A manager's variables stay, with all others: its unit names them. */

@@ -51,11 +51,11 @@ int daemon_adopt(const struct settings *s)
 	if (is_file)
 		printf("%s now belongs to you; the old file is %s\n", a.path, a.aside);
 	else
-		printf("Accepted %s on this machine; trusted owner: %s\n", a.path, a.aside);
+		printf("This machine now trusts %s with the owner %s\n", a.path, a.aside);
 	printf("Held %lld tasks (to release them: koine task release)\n", (long long)a.n_tasks);
 	printf("Disabled %lld schedules (to enable them: koine rule enable)\n",
 	       (long long)a.n_jobs);
-	printf("Removed %lld grants, and revoked the trust in all projects\n",
+	printf("Deleted %lld grants and revoked the trust in all projects\n",
 	       (long long)a.n_grants);
 	return 0;
 }
@@ -134,7 +134,7 @@ static void say_what_stays(const char *from)
 		if (snprintf(name, sizeof(name), "%s%s", path, endings[i]) >= (int)sizeof(name) ||
 		    access(name, F_OK) != 0)
 			continue;
-		printf("%s%s", any ? ", " : "Files and folders not copied: ", name);
+		printf("%s%s", any ? ", " : "Not copied (copy these files yourself): ", name);
 		any = true;
 	}
 	fputs(any ? "\n" : "", stdout);
@@ -162,7 +162,7 @@ int daemon_move(const char *from, const char *to)
 	if (r != 0)
 		return complain(error.text,
 				error.code == REFUSE_PARAMS ? EX_USAGE : EX_UNAVAILABLE);
-	printf("Copied and checked %lld rows of %u tables%s. The old store is unchanged.\n",
+	printf("Copied and verified %lld rows in %u tables%s. The old store is unchanged.\n",
 	       (long long)moved.n_rows, moved.n_tables,
 	       moved.resumed ? ", continuing an interrupted copy" : "");
 	say_what_stays(from);

@@ -23,8 +23,8 @@ struct done dialect_stop(struct call *c)
 	const struct server_opts *opts = &c->server->opts;
 
 	if (!opts->on_stop_asked)
-		return call_fail(
-			c, refuse(&c->error, REFUSE_FORBIDDEN, "this server cannot be stopped"));
+		return call_fail(c, refuse(&c->error, REFUSE_FORBIDDEN,
+					   "this server does not accept stop requests"));
 	opts->on_stop_asked(opts->arg, in->force);
 	return call_answer(c, 0, NULL, PAIRS(JSON_BOOL("stopping", true)));
 }

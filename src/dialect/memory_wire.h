@@ -62,7 +62,7 @@ struct memory_add_in {
 		FIELD_AS("importance", NUMBER, in, at.importance,                                  \
 			 "Importance, 0 to 1; default 0.5", .default_number = -1),                 \
 		FIELD_AS("metadata", OBJECT, in, at.metadata,                                      \
-			 "Any JSON object; returned with each hit")
+			 "JSON object that koine stores unchanged and returns with each hit")
 
 /* For a struct `in` with who.user_id and who.chat_id. */
 #define MEMORY_WHO(in)                                                                             \

@@ -153,8 +153,7 @@ const char *engine_failing(const struct engine *s)
 	int fault = store_failing(s->store);
 
 	if (store_hangs(s->store))
-		return "a write has been blocked for several seconds, and all other writes wait "
-		       "for it";
+		return "a write has blocked all other writes for several seconds";
 	return fault == 0 ? NULL : fault_words(fault);
 }
 

@@ -40,7 +40,7 @@ static void add_reason(struct writer *w, const char *key)
 static void add_reasons(struct writer *w, const char *key)
 {
 	if (is(w, "expired"))
-		json_member_str(&w->j, key, "no answer in time");
+		json_member_str(&w->j, key, "timed out waiting for an answer");
 	else
 		add_reason(w, key);
 }
@@ -175,7 +175,7 @@ void hook_answer(const struct hook *h, const struct hook_outcome *o, struct buf 
 /* ---- what is remembered ---- */
 
 /* Agents read it as what they know, so it says where it comes from. */
-static const char head[] = "Remembered by koine, from earlier work of agents and people:\n";
+static const char head[] = "Memories from koine, stored by agents and people in earlier work:\n";
 
 void hook_context_begin(struct buf *out)
 {

@@ -169,11 +169,13 @@ static int check(const struct value *in, struct error *error)
 	struct text message = value_text(value_find(in, "message"));
 
 	if (text_is(value_text(value_find(in, "mcp_server_name")), "koine"))
-		return refuse_form(error, "koine's own request is already in the inbox");
+		return refuse_form(error, "koine has already added this question to the inbox");
 	if (mode.data && !text_is(mode, "form"))
-		return refuse_form(error, "the mode is not form");
+		return refuse_form(error, "the mode is not 'form'");
 	if (message.len == 0 || message.len > MESSAGE_MAX)
-		return refuse_form(error, "the message is missing or too long");
+		return refuse(error, REFUSE_METHOD,
+			      "unsupported elicitation: the message must have 1 to %d bytes",
+			      MESSAGE_MAX);
 	return 0;
 }
 

@@ -249,7 +249,9 @@ int hook_read(struct arena *a, const struct hook_source *from, struct hook *ret,
 		return read_odd(from, ret, error);
 	ret->vendor = is_auto ? hook_vendor_of(from->tree) : hook_vendor_named(from->format);
 	if (!is_auto && !ret->vendor && !text_is(from->format, "plain"))
-		return refuse_field(error, "format", "unknown format '%.*s'",
+		return refuse_field(error, "format",
+				    "unknown format '%.*s': use auto, plain, claude, codex, "
+				    "gemini, cursor or copilot",
 				    TEXT_ARGS(text_cut(from->format, 40)));
 	if (!ret->agent.data && ret->vendor)
 		ret->agent = text_of(ret->vendor->name);

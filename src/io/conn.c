@@ -271,7 +271,7 @@ static void send_pending(struct conn *c)
 static void cut(struct conn *slow)
 {
 	log_caused(LOG_LEVEL_INFO, "slow client disconnected", "unread=%zu reason=\"%s\"",
-		   conn_pending(slow), "too many unsent bytes for slow clients");
+		   conn_pending(slow), "unsent responses to slow clients exceed their limit");
 	slow->broken = true;
 	give_spare(slow);
 	count_held(slow, false);

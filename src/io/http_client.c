@@ -118,7 +118,7 @@ static const char *words_of(const struct http_fetch *f, CURLcode code, int error
 	if (error == 0)
 		return "";
 	if (f->error == -EMSGSIZE)
-		return "the response is too large";
+		return "the response exceeds its size limit";
 	if (f->error == -ETIMEDOUT)
 		return "no data before the timeout";
 	if (f->error != 0)

@@ -150,7 +150,8 @@ static void starve(struct listener *l, int err)
 
 	if (!l->starved) {
 		address_format(&l->address, text);
-		log_warn(out_of_descriptors(err) ? "out of file descriptors" : "accept failed",
+		log_warn(out_of_descriptors(err) ? "koined has no free file descriptors"
+						 : "accept failed",
 			 "address=%s error=\"%s\" retry_ms=%d", text, strerror(err),
 			 STARVED_RETRY_MS);
 	}

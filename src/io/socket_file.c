@@ -315,7 +315,7 @@ int socket_file_bind(struct socket_file *f, const char *path, bool for_others, i
 
 	f->lock_fd = -1;
 	if (strlen(path) > UNIX_PATH_MAX)
-		return refuse(error, REFUSE_TOO_LARGE, "socket path is over %d bytes: %s",
+		return refuse(error, REFUSE_TOO_LARGE, "socket path is longer than %d bytes: %s",
 			      UNIX_PATH_MAX, path);
 	strcpy(f->path, path);
 	r = make_parents(path, error);

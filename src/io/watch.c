@@ -403,7 +403,8 @@ int watch_open(struct loop *l, const char *root, const struct watch_opts *opts,
 	int r;
 
 	if (strlen(root) >= PATH_MAX)
-		return refuse(error, REFUSE_TOO_LARGE, "path is over %d bytes: %s", PATH_MAX, root);
+		return refuse(error, REFUSE_TOO_LARGE, "path is longer than %d bytes: %s", PATH_MAX,
+			      root);
 	r = watch_new(root, opts, &w);
 	if (r != 0)
 		return r;

@@ -124,7 +124,7 @@ static int write_request(struct koine_client *c, struct pending *p, const char *
 		return read_gob_call(c, p, params);
 	r = write_body(c, p, params);
 	if (r == -EMSGSIZE)
-		caller_set_error(c, "the call to '%.100s' is too large", p->method);
+		caller_set_error(c, "the call to '%.100s' exceeds its size limit", p->method);
 	if (r != 0)
 		return r;
 	if (c->is_http) {
@@ -184,7 +184,8 @@ int caller_submit(struct koine_client *c, const char *method, const char *params
 	int r;
 
 	if (c->n_pending >= PENDING_MAX || c->waiting_bytes > WAITING_BYTES_MAX) {
-		caller_set_error(c, "too many pending calls");
+		caller_set_error(c, "too many pending calls (limit %d calls or %d bytes)",
+				 PENDING_MAX, WAITING_BYTES_MAX);
 		return -ENOBUFS;
 	}
 	r = pending_new(c, method, params, wants_answer, &p);
@@ -427,12 +428,12 @@ static int take_stream_message(struct koine_client *c, const struct frame *frame
 	if (r > 0 && c->framing == &framing_line && frame->len > 0 && frame->data[0] == '\0') {
 		eof = false;
 		r = refuse(&error, REFUSE_REQUEST,
-			   "the message begins with a length; try framing 'length'");
+			   "the response has a length prefix; try framing 'length'");
 	}
 	if (r == 0 && a->doc.root->kind != VALUE_OBJECT) {
 		koine_answer_free(a);
 		eof = false;
-		r = refuse(&error, REFUSE_REQUEST, "not an object");
+		r = refuse(&error, REFUSE_REQUEST, "the response is not an object");
 	}
 	if (r != 0)
 		return caller_lost(c, bad_message(c, r, &error, eof));
@@ -479,7 +480,7 @@ static int http_fault(struct koine_client *c, const struct pending *p, int statu
 				 c->target.shown, p->method, status);
 		return -EBADMSG;
 	}
-	caller_set_error(c, "%s refused '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
+	caller_set_error(c, "%s rejected '%.100s': HTTP %d%s%s%s%.*s", c->target.shown, p->method,
 			 status, reason[0] ? " " : "", reason, words.len > 0 ? ": " : "",
 			 TEXT_ARGS(words));
 	return status == 401 || status == 403 ? -EACCES : -EPROTO;
@@ -499,7 +500,8 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	int r;
 
 	if (!p) {
-		caller_set_error(c, "%s sent an unexpected response", c->target.shown);
+		caller_set_error(c, "%s sent a response that no call is waiting for",
+				 c->target.shown);
 		return caller_lost(c, -EBADMSG);
 	}
 	memcpy(reason, http->reason, sizeof(reason));

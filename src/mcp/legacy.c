@@ -38,7 +38,7 @@ static int open_line(struct mcp_call *mc)
 	/* A client may look whether somebody is there before it says who it is. */
 	else if (!mc->call->request.silent && !text_is(method, "ping"))
 		return refuse(&mc->call->error, REFUSE_REQUEST,
-			      "send initialize first, or a protocol version in _meta");
+			      "send initialize first, or pass a protocol version in _meta");
 	return 0;
 }
 

@@ -159,11 +159,12 @@ static int count_bytes(struct mcp_listen *l, struct call *c)
 	struct mcp *m = l->mc->mcp;
 
 	if (c->arena.used > MCP_LISTEN_BYTES)
-		return refuse(&c->error, REFUSE_LIMIT, "subscriptions/listen uses more than %d KiB",
+		return refuse(&c->error, REFUSE_LIMIT,
+			      "the subscriptions of this request exceed %d KiB",
 			      MCP_LISTEN_BYTES >> 10);
 	if (m->listen_bytes + c->arena.used > MCP_LISTENS_BYTES)
 		return refuse(&c->error, REFUSE_LIMIT,
-			      "the subscriptions of all clients use more than %d MiB",
+			      "the subscriptions of all clients exceed %d MiB",
 			      MCP_LISTENS_BYTES >> 20);
 	l->bytes = c->arena.used;
 	m->listen_bytes += l->bytes;

@@ -100,7 +100,7 @@ static int find_aside(struct store_adopted *a, struct error *error)
 		if (r != 0 || !exists)
 			return r;
 	}
-	return refuse(error, REFUSE_CONFLICT, "cannot rename the old %s: no free file name",
+	return refuse(error, REFUSE_CONFLICT, "cannot rename the old %s: all candidate names exist",
 		      db_file_tail(a->path));
 }
 

@@ -94,7 +94,7 @@ static int refuse_half(struct store *s, struct error *error)
 		r = query_meta(&s->writer, TEXT("move"), move, sizeof(move));
 	if (r == 0 && move[0])
 		return refuse(error, REFUSE_CONFLICT,
-			      "a move into %s is not finished: run koine store move again",
+			      "the move to %s is unfinished; run `koine store move` again",
 			      db_file_tail(store_path(s)));
 	return r;
 }

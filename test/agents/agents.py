@@ -161,7 +161,7 @@ class ClaudeGate(Claude):
     way = "claude-gate"
     flags = ("--gate",)
     allowed = "Bash(touch *)\", \"Write"
-    refusal = "no answer in time"
+    refusal = "timed out waiting for an answer"
 
 
 class ClaudeHttp(Claude):
@@ -184,7 +184,7 @@ class ClaudePrompt(Claude):
     """By an MCP tool that it is told to ask; koine is put in by hand, and there is no hook."""
     way = "claude-prompt"
     turn = ("--permission-prompt-tool", "mcp__koine__permission_prompt", "-p")
-    refusal = "no answer in time"
+    refusal = "timed out waiting for an answer"
 
     def settings(self, world):
         return ["--set", "approval.timeout=%d" % world.seconds]
@@ -411,7 +411,7 @@ class Gemini(Agent):
         """Without a yes it is no: there is no dialog that could ask."""
         run.finish()
         check(not os.path.exists(marker), "it ran")
-        check("no answer in time" in world.model.told("run")[0], "the model was told %r",
+        check("timed out waiting for an answer" in world.model.told("run")[0], "the model was told %r",
               world.model.told("run"))
 
 
@@ -610,7 +610,7 @@ class Copilot(Agent):
         """It would ask, and cannot."""
         run.finish()
         check(not os.path.exists(marker), "it ran")
-        check("no answer in time" in world.model.told("run")[0], "the model was told %r",
+        check("timed out waiting for an answer" in world.model.told("run")[0], "the model was told %r",
               world.model.told("run"))
 
 

@@ -232,7 +232,7 @@ def world(server):
         with Hosts(0, spare=1, server=server) as hosts:
             look_late(hosts)
             node = hosts.node(0, args=args, strict=True, env={**CALM, "OPENCLAW_UI_TOKEN": TOKEN, "PATH": os.environ["PATH"]}).up()
-            wait_until(lambda: b"rules prepared" in node.log(), "rules")
+            wait_until(lambda: b"rule state loaded" in node.log(), "rules")
             w = World(hosts, f)
             w.project = f("project")
             yield w

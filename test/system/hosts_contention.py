@@ -75,7 +75,7 @@ def test_whatever_they_want_they_get(server):
             out.write(RULES)
         nodes = quick_to_see(hosts)
         for node in nodes:
-            wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
+            wait_until(lambda: b"rule state loaded" in node.log(), "rules of " + node.name)
         ids = [nodes[0].ask("memory.add", {"content": "memory %d" % i})[0]["id"] for i in range(2)]
         answers = []
 

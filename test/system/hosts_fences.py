@@ -115,7 +115,7 @@ def test_a_cut_in_any_direction_ends_programs_in_time(server):
             until_state(a, node.name, "lost")
         lost = time.monotonic()
         for node, task in tasks.items():
-            check("host %s was lost" % node.name in ends_as(a, task, "failed")["error"], "why")
+            check("host %s was declared dead" % node.name in ends_as(a, task, "failed")["error"], "why")
             last = max(l[2] for l in hosts.journal.attempts()[task, 1])
             check(last < lost, "the program at %s went on for %.1f s", node.name, last - lost)
         with concurrent.futures.ThreadPoolExecutor() as pool:

@@ -108,7 +108,7 @@ def test_what_a_killed_one_ran_goes_on_elsewhere(server):
         for id in (again, once):
             wait_until(lambda id=id: runs_at(hosts, id)[0] == "alpha", "it runs at alpha")
         alpha.kill()
-        same(in_state(beta, once, "failed")["error"], "host alpha was lost", "why")
+        same(in_state(beta, once, "failed")["error"], "host alpha was declared dead", "why")
         in_state(beta, behind, "skipped")
         same(in_state(beta, again, "queued")["on_host"], "alpha", "it waits for its host")
         same(beta.ask("task.edit", {"id": again, "host": "any"})[1], None, "edited")

@@ -60,7 +60,7 @@ def test_what_is_asked_here_is_decided_there(server):
         wait_until(lambda: len(waiting(there)) == 3, "three questions")
         same(ask(there, "approval.get", {"id": "q0"})["host"], here.name, "where it was asked")
         refused = here.ask("approval.decide", {"id": "q0", "decision": "approve"})[1]
-        check(refused and "an agent that asks" in refused["message"], "%r", refused)
+        check(refused and "an agent that requests approvals" in refused["message"], "%r", refused)
         for i, word in enumerate(["approve", "deny", "approve"]):
             ask(there, "approval.decide", {"id": "q%d" % i, "decision": word, "comment": "so"})
         same([a.result()["status"] for a in asked], ["approved", "denied", "approved"], "what the askers hear")
@@ -186,7 +186,7 @@ def test_sessions_of_a_lost_host_have_failed(server):
         mine = ask(there, "session.launch", {"query": "say mine\nhang", "working_dir": "/tmp"})["id"]
         here.kill()
         session_is(there, session, "failed")
-        same(ask(there, "session.get", {"id": session})["error"], "host %s was lost" % here.name, "its error")
+        same(ask(there, "session.get", {"id": session})["error"], "host %s was declared dead" % here.name, "its error")
         wait_until(lambda: waiting(there) == [], "the end of its question")
         same(ask(there, "session.get", {"id": mine})["status"], "running", "one of a host that lives")
         here.up()
@@ -230,7 +230,7 @@ def test_a_rule_of_three_hosts_fires_once(server):
         args = ("--config", f("koine.conf"))
         with hosts_of(server, 3, args=args, env={"PATH": "/usr/bin:/bin"}) as h:
             for node in h.nodes:
-                wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
+                wait_until(lambda: b"rule state loaded" in node.log(), "rules of " + node.name)
             for i, node in enumerate(h.nodes):
                 ask(node, "memory.add", {"content": "fact %d of %s" % (i, node.name)})
             wait_until(lambda: len(prompts(h.nodes[0], "heard")) >= 3, "what was heard")
@@ -261,7 +261,7 @@ def test_a_rule_that_is_off_in_ones_settings_fires_elsewhere(server):
             with open(f("koine%d.conf" % number), "w") as out:
                 out.write("[rule tick]\nevery = 1s\nprompt = tick {{payload.time}}\n" + more)
             node = h.node(number, args=("--config", f("koine%d.conf" % number)), env={**CALM, "PATH": "/usr/bin:/bin"}).up()
-            wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
+            wait_until(lambda: b"rule state loaded" in node.log(), "rules of " + node.name)
         here = h.nodes[0]
         n = len(prompts(here, "tick"))
         wait_until(lambda: len(prompts(here, "tick")) >= n + 6, "six ticks")
@@ -277,7 +277,7 @@ def test_own_switches_count_while_others_fire(server):
         with hosts_of(server, 2, args=("--config", f("koine.conf")), env={"PATH": "/usr/bin:/bin"}) as h:
             here, there = h.nodes
             for node in h.nodes:
-                wait_until(lambda: b"rules prepared" in node.log(), "rules of " + node.name)
+                wait_until(lambda: b"rule state loaded" in node.log(), "rules of " + node.name)
             over = threading.Event()
 
             def fire():

@@ -151,7 +151,7 @@ def test_wrong_settings_of_agents_are_refused_with_words():
             ("[agent openai]: kind openai requires url", ["agent.openai.model=m"]),
             ("[agent anthropic]: kind anthropic requires model", ["agent.anthropic.retries=1"]),
             ("[agent command]: kind command requires command", ["agent.command.cwd=/"]),
-            ("invalid agent.x.url: expected http://HOST[:PORT][/PATH], https or unix:PATH",
+            ("invalid agent.x.url: expected http://HOST[:PORT][/PATH], https://… or unix:PATH",
              ["agent.x.url=ftp://127.0.0.1"]),
             ("invalid agent.x.temperature 'hot': expected a number", ["agent.x.temperature=hot"]),
             ("invalid agent.x.temperature '3': expected a number from 0 to 2", ["agent.x.temperature=3"]),
@@ -356,7 +356,7 @@ def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothi
                     write(conf, conf_of(30, delay))
                     c.send(request("daemon.reload") + b"\n")
                     said = told(c)
-                    check("reloaded too often" in said["error"]["message"], "%r", said)
+                    check("too many agents since" in said["error"]["message"], "%r", said)
                     check("PATH=" in ask(c)["result"]["content"], "its environment")
                 # Nobody new is among these.
                 write(conf, conf_of(20, 33))
@@ -367,7 +367,7 @@ def test_a_reload_counts_only_agents_that_are_new_and_a_refused_one_leaves_nothi
 
 def test_a_system_file_is_read_at_start_and_must_be_text():
     with Folder() as folder:
-        for text, words in ((b"x" * 65537, "is over 64 KiB"), (b"\xff\xfe", "is not UTF-8 text"),
+        for text, words in ((b"x" * 65537, "is larger than 64 KiB"), (b"\xff\xfe", "is not UTF-8 text"),
                             (b"a\0b", "is not UTF-8 text")):
             file = write(folder("system"), text)
             refused(words, *sets("chat.system_file=" + file))

@@ -1051,14 +1051,14 @@ def with_rules(config, *args, **opts):
 def trust(d, folder=None, kept=0):
     """As somebody does who has looked at it; and waits until its rules can act, all but `kept`."""
     folder = os.path.realpath(folder or d.root)
-    ready = d.log().count(b"rules prepared")
+    ready = d.log().count(b"rule state loaded")
     with d.connect(dialect="koine") as k:
         shown = k.call("project.show", {"folder": folder})
         same(k.call("project.trust", {"folder": folder, "digest": shown["digest"],
                                       "tasks": shown["held"]}),
              {"folder": folder, "trusted": True}, "trust")
     if len(shown["rules"]) > kept:
-        wait_until(lambda: d.log().count(b"rules prepared") > ready, "the rules")
+        wait_until(lambda: d.log().count(b"rule state loaded") > ready, "the rules")
 
 
 def touch(d, name, text="x"):

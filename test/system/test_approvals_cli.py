@@ -93,7 +93,7 @@ BAD = (
     ("create", {"tool": "a", "timeout": -1}, "timeout", SECONDS + "-1"),
     ("create", {"tool": "a", "timeout": 1e300}, "timeout", SECONDS + "1e+300"),
     ("decide", {"id": "a", "decision": "maybe"}, "decision", "decision must be approve, deny or respond, not 'maybe'"),
-    ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: it must contain the answer"),
+    ("decide", {"id": "a", "decision": "respond"}, "comment", "comment is required: pass the answer as comment"),
     ("decide", {"id": "a", "decision": "respond", "comment": "b", "grant": {}}, "grant",
      "a question cannot have a grant"),
     ("decide", {"id": "a", "decision": "approve", "grant": {"scope": "world"}}, "grant",

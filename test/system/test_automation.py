@@ -39,7 +39,7 @@ def rules(d):
 
 def rules_ready(d):
     """They are listed before they act: what happens until then is none of theirs."""
-    wait_until(lambda: b"rules prepared" in d.log(), "the rules")
+    wait_until(lambda: b"rule state loaded" in d.log(), "the rules")
 
 
 def daemon(folder, config, offset_ms, **opts):

@@ -176,8 +176,8 @@ def test_failover_that_lost_commits_starts_every_host_anew():
         with Standby(one) as two:
             url = "postgresql://koine@127.0.0.1:%d,127.0.0.1:%d/koine" % (two.port, one.port)
             options = dict(possible=["database unreachable", "call failed"],
-                           announced=["cached store is stale", "lease lost"])
-            options["possible"] += ["running tasks stopped", "guard ended leftover programs",
+                           announced=["cached state is stale", "lease lost"])
+            options["possible"] += ["stopped running tasks", "guard ended leftover programs",
                                      "could not store tasks, retrying"]
             with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, **options) as a, \
                     Daemon("--store", url, env={"KOINE_HOST_NAME": "beta"}, **options) as b:
@@ -207,7 +207,7 @@ def test_failover_that_lost_commits_starts_every_host_anew():
                             lines.append(follower.read_line())
                     check(any(b"event.gone" in line for line in lines), "%r", lines)
                 for d in a, b:
-                    wait_until(lambda: b"cached store is stale" in d.log() and d.log().count(b" started ") == 2, "a new start")
+                    wait_until(lambda: b"cached state is stale" in d.log() and d.log().count(b" started ") == 2, "a new start")
                 check(not alive(int(read(f("pid")))), "the program of a lost task runs")
                 same(caller.faults, [], "refused")
                 with a.connect() as here, b.connect() as there:
@@ -229,7 +229,7 @@ def test_restored_database_starts_a_running_host_anew():
     with Server() as server:
         url = server.database("koine")
         with Daemon("--store", url, possible=["database unreachable", "call failed"],
-                    announced=["cached store is stale", "lease lost"]) as d:
+                    announced=["cached state is stale", "lease lost"]) as d:
             with d.connect() as c:
                 add(c, "Anna runs")
                 dump = subprocess.run(["pg_dump", "--schema=koine", "-d", url], check=True, stdout=subprocess.PIPE).stdout
@@ -243,7 +243,7 @@ def test_restored_database_starts_a_running_host_anew():
 
 
 ANEW = dict(possible=["database unreachable", "call failed", "waiting for the store", "the database "],
-            announced=["cached store is stale", "lease lost"])
+            announced=["cached state is stale", "lease lost"])
 
 
 def test_log_whose_last_event_is_another_one_starts_a_running_host_anew():
@@ -310,7 +310,7 @@ def test_restore_is_waited_for_before_a_new_start():
                 begun = c.call("daemon.status")["uptime_seconds"]
                 wait_until(lambda: c.call("daemon.status")["uptime_seconds"] > begun + 2, "several tries")
                 same(c.call("daemon.status")["health"], "degraded", "health")
-                check(b"cached store is stale" not in d.log(), "it has not waited")
+                check(b"cached state is stale" not in d.log(), "it has not waited")
                 restore(server, rules)
             wait_until(lambda: d.log().count(b" started ") == 2, "a new start")
             with d.connect() as c:
@@ -367,7 +367,7 @@ def test_host_that_slept_past_the_log_starts_anew():
         url = server.database("koine")
         with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, possible=["database unreachable"]) as a, \
                 Daemon("--store", url, env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "5"},
-                       possible=["database unreachable", "lease lost"], announced=["cached store is stale"]) as b:
+                       possible=["database unreachable", "lease lost"], announced=["cached state is stale"]) as b:
             with b.connect() as there:
                 add(there, "Anna runs")
                 there.call("task.add", {"prompt": "x", "stash": True})
@@ -383,7 +383,7 @@ def test_host_that_slept_past_the_log_starts_anew():
                     for _ in range(8):
                         readers.enter_context(Client(b.address("unix"))).send(request("session.list") + b"\n")
                     os.kill(b.pid, signal.SIGCONT)
-                    wait_until(lambda: b"cached store is stale" in b.log(), "it to notice")
+                    wait_until(lambda: b"cached state is stale" in b.log(), "it to notice")
                 wait_until(lambda: b.log().count(b" started ") == 2, "a new start")
                 with b.connect() as there:
                     same(ids(there), ids(here), "tasks")

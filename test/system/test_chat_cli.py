@@ -205,7 +205,7 @@ def test_ended_conversations_are_shown_and_purged():
         number = lines[1].split()[0]
         same((lines[1].split()[1], lines[1].split()[-1], len(lines)), ("2", "one", 2), "row")
         check("My name is Alice." in koine(env, "messages", "--ended", number).out, "messages")
-        check("ended conversation not found: number 99" in
+        check("ended conversation not found: 99" in
               koine(env, "messages", "--ended", "99", code=1).err, "another")
         for wrong in ("delete",), ("delete", "x"), ("delete", number, "--all"), ("other",):
             koine(env, "conversation", *wrong, code=64)

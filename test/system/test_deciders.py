@@ -128,7 +128,7 @@ class Asker:
         return json.loads(self.process.stdout.readline())
 
 
-def refused(answer, words="an agent that asks"):
+def refused(answer, words="an agent that requests approvals"):
     check("error" in answer and words in answer["error"]["message"], "%r", answer)
     check("agents_decide" in answer["error"]["message"], "it says what to set: %r", answer)
 
@@ -153,7 +153,7 @@ def test_who_hides_among_many_holders_of_a_socket_decides_nothing():
                 answer = json.loads(c.call_text(json.dumps(
                     {"jsonrpc": "2.0", "id": 1, "method": "approval.decide",
                      "params": {"id": agent.id, "decision": "approve"}}).encode()))
-                refused(answer, "cannot identify the deciding process")
+                refused(answer, "cannot identify the process that sent the decision")
             finally:
                 for holder in holders:
                     holder.kill()
@@ -167,7 +167,7 @@ def test_what_it_starts_does_not_decide_either():
                       ("sh", "-c", "%s approve %s; exit $?" % (shlex.quote(KOINE), agent.id)),
                       ("setsid", "-w", KOINE, "approve", agent.id)):
             code, _, err = agent.run(*words)
-            check(code == 1 and "an agent that asks" in err, "%r: %r %r", words, code, err)
+            check(code == 1 and "an agent that requests approvals" in err, "%r: %r %r", words, code, err)
         same(status(d, agent.id), "pending", "still")
         same(koine(of(d), "approve", agent.id).code, 0, "the person")
         same(status(d, agent.id), "approved", "decided")
@@ -177,7 +177,7 @@ def test_nor_does_it_hand_out_the_right_to():
     with Daemon(*NO) as d, Asker(d) as agent:
         refused(agent.call("approval.grant", {"tool": "Bash"}))
         code, _, err = agent.run(KOINE, "call", "approval.grant", '{"tool":"*"}')
-        check(code == 1 and "an agent that asks" in err, "%r", err)
+        check(code == 1 and "an agent that requests approvals" in err, "%r", err)
         with d.connect() as c:
             grant = c.call("approval.grant", {"tool": "Bash", "verdict": "deny"})
             refused(agent.call("approval.revoke", {"id": grant["id"]}))
@@ -194,7 +194,7 @@ def test_an_agent_is_who_started_the_hook():
             wait_until(lambda: c.call("approval.list")["approvals"], "the question")
             id = c.call("approval.list")["approvals"][0]["id"]
             code, _, err = agent.do(run=[KOINE, "approve", id])
-            check(code == 1 and "an agent that asks" in err, "%r", err)
+            check(code == 1 and "an agent that requests approvals" in err, "%r", err)
             refused(agent.call("approval.decide", {"id": id, "decision": "approve"}))
             same(c.call("approval.decide", {"id": id, "decision": "approve"})["status"], "approved", "by us")
         check('"permissionDecision":"allow"' in agent.do(wait=True), "told")
@@ -230,7 +230,7 @@ def test_an_agent_is_who_started_what_a_hook_reads_from():
                                "the question")
             refused(agent.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"}))
             code, _, err = agent.do(run=[KOINE, "approve", asked[0]["id"]])
-            check(code == 1 and "an agent that asks" in err, "%s: %r", line, err)
+            check(code == 1 and "an agent that requests approvals" in err, "%s: %r", line, err)
             c.call("approval.decide", {"id": asked[0]["id"], "decision": "approve"})
             check("allow" in agent.do(wait=True) or "plain" in line, "told")
 
@@ -276,7 +276,7 @@ def test_a_port_knows_who_decides():
         with Asker(d, address=address) as agent:
             refused(agent.call("approval.decide", {"id": agent.id, "decision": "approve"}))
             code, _, err = agent.run(KOINE, "approve", agent.id)
-            check(code == 1 and "an agent that asks" in err, "%r", err)
+            check(code == 1 and "an agent that requests approvals" in err, "%r", err)
             with Client(address) as c:
                 got = c.call("approval.decide", {"id": agent.id, "decision": "approve"})
                 same(got["decided_from"]["pid"], os.getpid(), "who it was")
@@ -294,7 +294,7 @@ def test_humanlayers_clients_are_told():
                 "print(json.dumps(Client(%r).call('sendDecision', {'approval_id': %r, 'decision': 'approve'})))"
             ) % (os.path.dirname(os.path.abspath(__file__)), path, second.id))
             result = json.loads(answer[1])
-            check(result["success"] is False and "an agent that asks" in result["error"], "%r", answer)
+            check(result["success"] is False and "an agent that requests approvals" in result["error"], "%r", answer)
 
 
 def test_who_wants_it_lets_them():
@@ -548,7 +548,7 @@ class Ann(Daemon):
                  input=HOOK)
         id = self.question()
         code, _, err = agent.do(run=[KOINE, "--socket", self.socket_path, "approve", id])
-        check(code == 1 and "an agent that asks" in err, "it decides: %r %r", code, err)
+        check(code == 1 and "an agent that requests approvals" in err, "it decides: %r %r", code, err)
         same(status(self, id), "pending", "still")
         done = subprocess.run([*by, KOINE, "--socket", self.socket_path, "approve", id],
                               capture_output=True, text=True, timeout=PATIENCE)
@@ -577,7 +577,7 @@ def test_an_agent_behind_sudo_is_still_the_asker():
             agent.do(start=["sudo", "-u", ANN, KOINE, "--socket", d.socket_path, "hook"], input=HOOK)
             id = d.question()
             code, _, err = agent.do(run=["sudo", "-u", ANN, KOINE, "--socket", d.socket_path, "approve", id])
-            check(code == 1 and "an agent that asks" in err, "%r %r", code, err)
+            check(code == 1 and "an agent that requests approvals" in err, "%r %r", code, err)
             done = subprocess.run([*become, KOINE, "--socket", d.socket_path, "approve", id],
                                   capture_output=True, text=True, timeout=PATIENCE)
             same(done.returncode, 0, "a person behind sudo (%r)" % done.stderr)

@@ -203,7 +203,7 @@ def test_check_refuses_a_store_as_a_start_does_and_changes_nothing():
     only_in_a_file("it damages the store")
     changes = [("PRAGMA user_version = 999", b"newer koine"),
                ("PRAGMA user_version = -1", b"an unknown schema"),
-               ("INSERT INTO meta (key, value) VALUES ('move', '1')", b"is not finished")]
+               ("INSERT INTO meta (key, value) VALUES ('move', '1')", b"is unfinished")]
     cases = [(change(sql), words, in_log) for sql, words in changes for in_log in (False, True)]
     for spoil, words, in_log in [*cases, (overwrite_schema, b"is damaged", False)]:
         with Folder() as f:

@@ -69,10 +69,10 @@ def test_a_url_that_is_our_own_is_told_and_not_used():
                 "--set", "memory.embedding_model=m")
         with Folder() as f:
             told = run_koined(*args, "--root", f.path, "--check").stdout.decode()
-            check("embedding_url is koined's own listener http:127.0.0.1:%d and is ignored" % port
+            check("ignoring embedding_url: http:127.0.0.1:%d is koined's own listener" % port
                   in told, "check says %r", told)
             sock = "koine=unix:" + f("koine.sock")
-            with Daemon(*args, "--listen", sock, announced=["embedding_url ignored"]) as d:
+            with Daemon(*args, "--listen", sock, announced=["ignoring embedding_url"]) as d:
                 c = d.connect()
                 c.call("memory.add", {"content": "Anna drinks tea"})
                 same([h["content"] for h in c.call("memory.search", {"query": "tea"})],
@@ -275,9 +275,9 @@ def test_a_model_that_fails_is_said_to():
     with Model(behave=fail) as model, with_model(model) as d:
         c = connect(d)
         same(ask(c, "/embed", {"text": "late"}),
-             (503, {"error": "no response from the model: HTTP status 503"}))
+             (503, {"error": "the embedding model is not available: the endpoint returned HTTP 503"}))
         same(ask(c, "/embed", {"text": "refused"}),
-             (400, {"error": "the model rejected the input: HTTP status 400"}))
+             (400, {"error": "the model rejected the input: the endpoint returned HTTP 400"}))
         same(ask(c, "/embed", {"text": "garbage"})[0], 503)
         same(ask(c, "/embed-batch", {"texts": ["uneven", "x"]})[0], 503)
 
@@ -294,7 +294,7 @@ def test_who_leaves_does_not_keep_the_model():
             for _ in range(16):
                 check(model.waiting.acquire(timeout=20), "not asked")
             same(ask(clients[16], "/embed", {"text": "x"}),
-                 (429, {"error": "too many requests wait for the model (limit 16)"}))
+                 (429, {"error": "too many requests are waiting for the embedding model (limit 16)"}))
             for c in clients[:16]:
                 c.close()
             model.behave = lambda handler, texts: False

@@ -297,7 +297,7 @@ def test_vectors_of_different_lengths_are_tried_again():
 
 def test_a_wrong_key_is_said_and_tried_again():
     recovers_from(lambda m, h, t: whole(m, h, 401, b"{}"), n=1, times=1,
-                  announced=['embedding failed  model=test reason="HTTP status 401"'])
+                  announced=['embedding failed  model=test reason="the endpoint returned HTTP 401"'])
 
 
 def test_one_text_that_the_model_refuses_does_not_keep_the_others():

@@ -87,7 +87,7 @@ class Scene:
 
     def __enter__(self):
         d = self.daemon.__enter__()
-        wait_until(lambda: b"rules prepared" in d.log(), "the rules")
+        wait_until(lambda: b"rule state loaded" in d.log(), "the rules")
         self.koine = d.connect()
         self.aiwg = Ear(aiwg(d))
         hld = d.connect("unix", "hld")

@@ -174,8 +174,8 @@ def test_chats_that_wait_are_bounded_over_all_connections():
 def test_what_is_no_request_is_told_and_the_connection_lives():
     with daemon() as d:
         w = connect(d)
-        for said, words in ((b"{", "invalid message format"), (b"[]", "invalid message format"),
-                            (b"", "invalid message format"),
+        for said, words in ((b"{", "invalid message: expected a JSON object"), (b"[]", "invalid message: expected a JSON object"),
+                            (b"", "invalid message: expected a JSON object"),
                             (b'{"type":"shout"}', "unknown message type: shout"),
                             (b'{"content":{}}', "unknown message type"),
                             (b'{"type":"chat"}', "invalid request"),
@@ -185,7 +185,7 @@ def test_what_is_no_request_is_told_and_the_connection_lives():
                             (b'{"type":"chat","content":{}}', "messages"),
                             (b'{"type":"chat","content":{"messages":[]}}', "messages"),
                             (b'{"type":"chat","content":{"messages":[{"role":"x"}]}}', "role"),
-                            (b"[" * 100000, "invalid message format")):
+                            (b"[" * 100000, "invalid message: expected a JSON object")):
             w.send(TEXT, said)
             failed(w, words)
         w.say({"type": "ping"})

@@ -102,7 +102,7 @@ def test_nobody_answers_in_time():
                                   for told in (PRE, PERMISSION, PLAIN)]
         same(pre.end()["hookSpecificOutput"],
              {"hookEventName": "PreToolUse", "permissionDecision": "ask",
-              "permissionDecisionReason": "no answer in time"}, "PreToolUse")
+              "permissionDecisionReason": "timed out waiting for an answer"}, "PreToolUse")
         same(permission.end(), None, "PermissionRequest")
         same(plain.end()["decision"], "expired", "plain")
         same(len(approvals(c, "expired")), 3, "expired")

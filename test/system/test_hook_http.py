@@ -172,7 +172,7 @@ def test_nobody_answers_in_time():
         for door in DOORS:
             with door(d, PRE, 1) as pre, door(d, PERMISSION, 1) as permission:
                 same(pre.end()["hookSpecificOutput"]["permissionDecisionReason"],
-                     "no answer in time", "PreToolUse")
+                     "timed out waiting for an answer", "PreToolUse")
                 same(permission.end(), None, "PermissionRequest")
         same(len(approvals(c, "expired")), 4, "expired")
 
@@ -256,7 +256,7 @@ def test_an_agent_does_not_decide_its_own_request():
                               "params": {"id": asked["id"], "decision": "approve"}}),
                   file=words, flush=True)
             answer = json.loads(agent.stdout.readline())
-            check("an agent that asks" in answer["error"]["message"], "%r", answer)
+            check("an agent that requests approvals" in answer["error"]["message"], "%r", answer)
             decide(c, asked["id"], "deny", comment="mine to say")
             check(b"mine to say" in agent.stdout.readline(), "it was not told")
             same(agent.wait(PATIENCE), 0, "exit code")

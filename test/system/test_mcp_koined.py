@@ -491,7 +491,7 @@ def test_the_asker_does_not_decide():
         # Both belong to this test: it is the agent.
         error = json.loads(k.call_text(request("approval.decide", {
             "id": pending(k)[0]["id"], "decision": "approve"})))["error"]
-        check("an agent that asks" in error["message"], repr(error))
+        check("an agent that requests approvals" in error["message"], repr(error))
 
 
 def test_an_agents_calls_are_known_by_the_names_that_its_hooks_have():

@@ -202,7 +202,7 @@ def test_who_asks_over_http_does_not_decide():
             answer = json.loads(k.call_text(request("approval.decide", {
                 "id": asked["id"], "decision": "approve" if asked["tool"] == "Bash" else "respond",
                 "comment": "yes"})))
-            check("an agent that asks" in answer["error"]["message"], "%s", answer)
+            check("an agent that requests approvals" in answer["error"]["message"], "%s", answer)
         for s in waiting:
             s.close()
         wait_until(lambda: not pending(k), "their withdrawal")

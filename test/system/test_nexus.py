@@ -425,7 +425,7 @@ def test_an_agents_name_and_prompt_are_refused_by_their_own_names():
                             ("a b", "agent_id may contain only letters, digits and . _ - : @"):
             refused(c, "send", {"content": "x", "agent_id": wrong}, words)
         refused(c, "create_agent", {"agent_id": "n", "system_prompt": "a\0b"},
-                "system_prompt has a NUL character")
+                "system_prompt has a NUL byte")
 
 
 def test_agents_are_listed_in_pages():

@@ -144,7 +144,7 @@ def test_what_is_wrong_is_refused_by_its_name():
 
 def test_a_tool_that_cannot_be_taken_away_is_refused():
     with World() as w:
-        w.refused("disable_tools: the command of agent 'sh' does not contain {disabled_tools}", cwd=w("work"),
+        w.refused("cannot disable tools: the command of agent 'sh' has no placeholder {disabled_tools}", cwd=w("work"),
                   disable_tools=["Bash"])
         w.make("quoting", disable_tools=["Bash"], model="recall")
 
@@ -264,7 +264,7 @@ def test_a_place_that_became_another_is_no_longer_allowed():
         os.rename(w("work/out"), w("work/old"))
         os.symlink(w("other"), w.folder("work", "out"))
         error = a.refused("send", {"content": "echo x > %s/new" % w("other")})
-        check("work/out has been replaced" in error.message, "%r", error.message)
+        check("work/out was replaced after the conversation was created" in error.message, "%r", error.message)
         same(os.listdir(w("other")), [], "outside")
 
 
@@ -421,8 +421,8 @@ def test_where_the_kernel_cannot_it_is_refused():
     with Folder() as f:
         wrapper = script(f("koined"), without_landlock())
         with World(wrapper=[wrapper]) as w:
-            words = ("preset, allowed_write_paths: cannot restrict writes of agent 'sh' on this "
-                     "machine: Landlock ABI 3 or newer is required, but this kernel does not support Landlock")
+            words = ("cannot restrict where agent 'sh' writes (preset, allowed_write_paths): "
+                     "Landlock ABI 3 or newer is required, but this kernel does not support Landlock")
             w.refused(words, cwd=w("work"), preset="sandboxed")
             w.refused(words, cwd=w("work"), allowed_write_paths=["out"])
             # What has no program has nothing that could write.
@@ -432,7 +432,7 @@ def test_where_the_kernel_cannot_it_is_refused():
             with w.daemon.connect() as c:
                 told = c.call_text(b'{"jsonrpc":"2.0","id":1,"method":"chat.stream","params":'
                                    b'{"conversation":"quoting","agent":"sh","content":"echo x"}}')
-            check(b"cannot restrict writes" in told, "%r", told)
+            check(b"cannot restrict where" in told, "%r", told)
 
 
 if __name__ == "__main__":

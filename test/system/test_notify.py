@@ -637,10 +637,10 @@ def test_only_the_tasks_of_a_project():
 
 def test_an_expression_that_takes_too_long():
     """It finds nothing, which is said; others go on."""
-    with World(Ntfy(), announced=["notifier conditions skipped"],
+    with World(Ntfy(), announced=["notifier conditions take too long, skipping event"],
                condition1="payload.tool_input.command matches (a?){200}(a?){200}b$") as w:
         w.ask("a" * 16000)
-        wait_until(lambda: b"notifier conditions skipped" in w.d.log(), "the warning")
+        wait_until(lambda: b"notifier conditions take too long, skipping event" in w.d.log(), "the warning")
         w.ask("ab")
         check("command: ab" in text_of(w.server.arrived(1)), "%r", w.server.messages)
 

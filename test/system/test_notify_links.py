@@ -306,7 +306,7 @@ def test_an_agent_does_not_answer_itself():
         yes, _ = w.links()
         _, said, _ = agent.do(run=["curl", "-s", "-i", "-X", "POST", "-H", "Origin: " + yes.base,
                                    yes.url])
-        check("403 Forbidden" in said and "an agent that asks" in said, "%r", said)
+        check("403 Forbidden" in said and "an agent that requests approvals" in said, "%r", said)
         says(yes.get(), 200, "<form method=post>")
 
 

@@ -67,13 +67,13 @@ def test_a_secret_that_cannot_be_read():
 
 def test_wrong_settings_are_refused():
     rows = [
-        (dict(), b"no kind: expected"),
+        (dict(), b"kind is required"),
         (dict(kind="pigeon"), b"ntfy, telegram, webhook"),
         (dict(kind="ntfy"), b"topic_file"),
         (dict(kind="telegram", key_env="X"), b"requires chat = NUMBER"),
         (dict(kind="telegram", key_env="X", chat="me"), b"requires chat = NUMBER"),
         (dict(kind="telegram", chat="5"), b"requires key_file or key_env"),
-        (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"invalid user: expected a number"),
+        (dict(kind="telegram", key_env="X", chat="5", user="anna"), b"invalid user 'anna': expected a number"),
         (dict(kind="webhook"), b"requires url"),
         (dict(kind="command"), b"requires command"),
         (dict(kind="command", command="x", url="http://h"), b"url is not valid for kind command"),

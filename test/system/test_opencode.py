@@ -264,7 +264,7 @@ def test_a_stream_that_falls_silent_is_given_up():
 
 
 def test_a_reply_that_fails_is_sent_again():
-    with Opencode() as fake, Daemon(*settings(fake), announced=["the server returned HTTP 503 for a reply"]) as d, d.connect() as c:
+    with Opencode() as fake, Daemon(*settings(fake), announced=["the server rejected the reply (HTTP 503)"]) as d, d.connect() as c:
         connected(c)
         id = fake.ask()
         row = one(c)
@@ -306,11 +306,11 @@ def test_a_list_that_is_none():
 
 
 def test_a_list_without_end():
-    bad("huge list", "too large", False)
+    bad("huge list", "exceeds its size limit", False)
 
 
 def test_a_head_without_end():
-    bad("endless head", "too large", False)
+    bad("endless head", "exceeds its size limit", False)
 
 
 def test_a_server_that_says_nothing():
@@ -477,7 +477,7 @@ def test_the_agent_does_not_answer_itself():
         try:
             decide(c, row)
         except Failure as e:
-            check("an agent that asks" in str(e), "%r", e)
+            check("an agent that requests approvals" in str(e), "%r", e)
         else:
             raise Failure("the process that has opencode's port has approved")
         same(status(c, row["id"]), "pending", "still")

@@ -93,7 +93,7 @@ def test_an_original_daemon_is_left_alone_and_named():
         with listening(home(".humanlayer", "daemon.sock")) as theirs:
             name = "python3, pid %d" % os.getpid()
             with Service(settings="[listen]\nhld = on\n", root=home.path,
-                         announced=["default address not served"]) as d:
+                         announced=["could not listen on default address"]) as d:
                 same(d.places()["hld"], [d.runtime("hld.sock")], "hld")
                 check(("(%s)" % name).encode() in d.log(), "%r", d.log())
             rows, _ = told(home.path)

@@ -303,7 +303,7 @@ def test_hung_writer_is_not_healthy():
                 writer = threading.Thread(target=add, args=(other, "Anna swims"))
                 with backends_stand_still(server):
                     writer.start()
-                    wait_until(lambda: "has been blocked" in c.call("daemon.status")["store"]["writes"], "the word")
+                    wait_until(lambda: "has blocked all other writes" in c.call("daemon.status")["store"]["writes"], "the word")
                     same(c.call("daemon.status")["health"], "degraded", "health")
                 writer.join()
             wait_until(lambda: c.call("daemon.status")["health"] == "healthy", "health")
@@ -801,7 +801,7 @@ def test_holder_of_the_stores_lock_is_named():
             holder.stdin.write(b"SELECT pg_advisory_lock(%d, %d), pg_backend_pid();\n" % (0x6b6f696e, number))
             holder.stdin.flush()
             pid = holder.stdout.readline().decode().strip("|\n ")
-            said = refused(["--store", ours], "another role, 'mallory', holds the store's lock")
+            said = refused(["--store", ours], "role 'mallory' holds the store's lock")
             check(pid in said, "%r is not in %r", pid, said)
             holder.communicate()
         with Daemon("--store", ours) as d:

@@ -67,7 +67,7 @@ def test_a_drain_waits_for_sessions_and_starts_none():
                                    ("session.continue", {"id": old, "query": "say four"})):
                 error = json.loads(c.call_text(request(method, params)))["error"]
                 same((error["code"], error["message"]),
-                     (-32005, "koined is draining before a stop and accepts no new sessions"), method)
+                     (-32005, "koined is draining and accepts no new sessions"), method)
             k.send(request("daemon.drain") + b"\n")
             with open(f("go"), "w"):
                 pass

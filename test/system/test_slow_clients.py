@@ -291,9 +291,9 @@ def test_a_message_that_does_not_go_on_is_cut():
             silent.ping()
             line.send(b'{"jsonrpc":')
             frame.send(b"\0\0\1\0{")
-            check("message timed out: received less than" in line.read_line().decode(), "not told why")
+            check("message timed out: received fewer than" in line.read_line().decode(), "not told why")
             line.ended()
-            check("message timed out: received less than" in frame.read_frame().decode(), "not told why")
+            check("message timed out: received fewer than" in frame.read_frame().decode(), "not told why")
             frame.ended()
             # Who has nothing under way may say nothing for as long as it likes.
             silent.ping()
@@ -463,7 +463,7 @@ def few_descriptors():
 
 def test_out_of_descriptors_it_serves_those_inside_and_waits():
     with Daemon(listen=EVERYWHERE, preexec_fn=few_descriptors,
-                announced=["out of file descriptors"]) as d:
+                announced=["koined has no free file descriptors"]) as d:
         crowd = [d.connect() for _ in range(100)]
         served = []
 

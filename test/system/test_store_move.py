@@ -69,7 +69,7 @@ def fill(url, folder):
         daemon = served(url, *args)
         daemon.args += ["--config", folder("koine.conf")]
         with daemon as d, d.connect() as c:
-            wait_until(lambda: b"rules prepared" in d.log(), "rules")
+            wait_until(lambda: b"rule state loaded" in d.log(), "rules")
             fill_memories(c)
             c.call("send", {"content": "My name is Alice"})
             fill_work(c)
@@ -229,7 +229,7 @@ def places_of(text):
 def refused_to_serve(target):
     with Folder() as root:
         done = run_koined("--root", root("root"), "--store", target)
-    check(done.returncode == 69 and b"is not finished: run koine store move again" in done.stderr,
+    check(done.returncode == 69 and b"is unfinished; run `koine store move` again" in done.stderr,
           "%r", done)
 
 

@@ -954,7 +954,7 @@ def test_a_reload_says_what_it_took():
             return ["[rule tick]", "cron = " + cron, "command = true"]
 
         write(*rule("0 4 * * *"), "[group one]", "parallel = 1", "[tasks]", "queue = 50")
-        with World("--config", config, announced=["rule unchanged", "rule skipped", "could not reload settings"]) as w:
+        with World("--config", config, announced=["rule is invalid, keeping its previous version", "rule skipped", "could not reload settings"]) as w:
             def reload(code=0):
                 r = koine(w.env, "daemon", "reload", code=code)
                 return r.out.splitlines(), r.err.splitlines()
@@ -969,7 +969,7 @@ def test_a_reload_says_what_it_took():
                        "at the next start: tasks.queue (%s:7)" % config], "settings")
             same(len(err), 1, "%r" % err)
             check(err[0].startswith("invalid: rule.tick.cron (%s:2): " % config), "%r", err)
-            check(err[0].endswith("; the previous rule stays in effect") and "61" in err[0], "%r", err)
+            check(err[0].endswith("; koined keeps the previous version of the rule") and "61" in err[0], "%r", err)
             w.until(second, "running")
             with w.daemon.connect() as k:
                 found = k.call("automation.rules")["rules"]
@@ -980,7 +980,7 @@ def test_a_reload_says_what_it_took():
                 same(out[1:], ["applied: rule.tick.cron (%s:2)" % config, "at the next start: tasks.queue"][:len(out) - 1],
                      "settings")
                 check(len(err) == 1 and "rule.new.cron (%s:5)" % config in err[0] and
-                      err[0].endswith("; the rule is skipped"), "%r", err)
+                      err[0].endswith("; koined skips the rule"), "%r", err)
                 same([r["rule"] for r in k.call("automation.rules")["rules"]], ["tick"], "the rules")
                 write("[rule tick]", "nonsense")
                 out, err = reload(1)

@@ -68,7 +68,7 @@ def test_numbers_that_no_store_of_ours_has_are_no_index():
             sql(w, "UPDATE task SET state = 0, n_after = 0")
             sql(w, "UPDATE task SET %s = ?" % column, value)
             done = run_koined("--root", w("root"))
-            check(done.returncode == 69 and b"contains a task that koine did not write" in done.stderr,
+            check(done.returncode == 69 and b"contains an invalid task row" in done.stderr,
                   "%r", done)
         sql(w, "UPDATE task SET state = 0, n_after = 0")
         with w.daemon() as d:
@@ -399,7 +399,7 @@ HOOKS = {
 def test_webhooks_of_a_project_go_where_our_settings_say():
     rules = [rule("hook-%d" % i, {"type": "webhook", "url": url}, type="x")
              for i, url in enumerate(HOOKS)]
-    said = "rule 'hook-%d': webhook address"
+    said = "rule 'hook-%d': webhook 'http"
     with World() as w:
         clone(w, *rules)
         for allowed in "", "http://127.0.0.1:9/hooks/  https://a.example":
@@ -416,7 +416,7 @@ def test_webhooks_of_a_project_go_where_our_settings_say():
 
 def test_of_too_many_rules_the_first_are_used_and_the_rest_is_told():
     names = ["r%d" % i for i in range(300)]
-    said = "'rules' has 300 entries; only the first 256 are used: see project.rules in koine.conf"
+    said = "'rules' has 300 entries; koined uses only the first 256: see project.rules in koine.conf"
     with World() as w:
         clone(w, *(rule(name, type="task.completed" if i in (255, 256) else "x")
                    for i, name in enumerate(names)))

@@ -46,7 +46,7 @@ def test_a_broken_table_in_the_default_place_is_left_out():
     with Folder() as folder:
         with open(TABLE, "rb") as whole, open(folder("words.bin"), "wb") as cut:
             cut.write(whole.read()[:-8])
-        with Daemon(root=folder(), announced=["word table not used"]) as d:
+        with Daemon(root=folder(), announced=["could not use word table"]) as d:
             c = d.connect()
             same(words_of(c), (None, False), "the table in use")
             c.call("memory.add", {"content": "the doctor moved to Ghent"})

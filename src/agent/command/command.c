@@ -238,11 +238,12 @@ static const char *failure(struct agent_turn *t, int status, int signal, struct 
 	}
 	if (t->fault != 0)
 		buf_add_str(text, t->fault == -ENOMEM
-					  ? "out of memory for the output of the command"
-					  : "the output of the command is too large");
+					  ? "out of memory for the command's output"
+					  : "the command's output exceeds its size limit");
 	else if (t->lines.failed)
-		buf_add_str(text,
-			    t->lines.error[0] ? t->lines.error : "the program reported a failure");
+		buf_add_str(text, t->lines.error[0]
+					  ? t->lines.error
+					  : "the program reported an error without a message");
 	else if (signal != 0)
 		buf_printf(text, "killed by signal %d (%s)", signal, strsignal(signal));
 	else if (status != 0)
@@ -275,7 +276,8 @@ static void turn_end(struct agent_turn *t, int status, int signal)
 	}
 	if (end.type) {
 		buf_add_char(&text, '\0');
-		end.text = text.err == 0 ? text.data : "the command failed";
+		end.text = text.err == 0 ? text.data
+					 : "the command failed; not enough memory for the details";
 	}
 	told = t->told;
 	turn_free(t);
@@ -368,15 +370,15 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 			"path",
 			a->name);
 	if (b->disabled_tools.data && !c->tool_words)
-		return refuse_field(
-			error, "disable_tools",
-			"disable_tools: the command of agent '%s' does not contain " COMMAND_TOOLS,
-			a->name);
+		return refuse_field(error, "disable_tools",
+				    "cannot disable tools: the command of agent '%s' has no "
+				    "placeholder " COMMAND_TOOLS,
+				    a->name);
 	if (b->confined && confine_check(&inner) != 0)
-		return refuse_field(error, "preset",
-				    "preset, allowed_write_paths: cannot restrict writes of agent "
-				    "'%s' on this machine: %s",
-				    a->name, inner.text);
+		return refuse_field(
+			error, "preset",
+			"cannot restrict where agent '%s' writes (preset, allowed_write_paths): %s",
+			a->name, inner.text);
 	return 0;
 }
 
@@ -500,8 +502,11 @@ static int take_words(struct command *c, const char *command, struct error *erro
 	if (r != 0)
 		return r;
 	if (strstr(c->words[0], COMMAND_PROMPT) || strstr(c->words[0], COMMAND_TOOLS))
-		return refuse(error, REFUSE_PARAMS,
-			      "the first word of the command must be a program, not a placeholder");
+		return refuse(
+			error, REFUSE_PARAMS,
+			"the first word of the command must be a program, not the placeholder "
+			"'%.40s'",
+			c->words[0]);
 	if (!command_has_tools(c->words))
 		return 0;
 	c->tool_words = c->words;

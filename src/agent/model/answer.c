@@ -86,7 +86,7 @@ static void push_events(struct agent_turn *t, const char *data, size_t n)
 static void push_whole(struct agent_turn *t, const char *data, size_t n)
 {
 	if (t->held.len + n > MODEL_WHOLE_MAX) {
-		turn_fail_garbage(t, "the response is too large");
+		turn_fail_garbage(t, "the response exceeds its size limit");
 		return;
 	}
 	buf_add(&t->held, data, n);
@@ -128,7 +128,7 @@ static void fail_cut(struct agent_turn *t, const struct http_answer *a)
 		turn_fail(t, "ProviderTimeout", "timed out: the response took longer than %s",
 			  phrase_of_ms(m->opts.total_timeout_ms).text);
 	else if (a->error == -EMSGSIZE)
-		turn_fail_garbage(t, "the response is too large");
+		turn_fail_garbage(t, "the response exceeds its size limit");
 	else if (a->error == 0 && t->body == BODY_UNKNOWN)
 		turn_fail(t, "ProviderError", "the provider sent an empty response");
 	else if (a->error == 0 && t->n_events == 0)

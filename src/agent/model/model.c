@@ -108,8 +108,8 @@ static int take_names(struct model *m, const struct model_opts *opts, struct err
 
 	if (!opts->name || !opts->name[0] || strlen(opts->name) >= sizeof(m->agent.name))
 		return refuse(error, REFUSE_PARAMS,
-			      "invalid agent name: expected 1 to %zu characters",
-			      sizeof(m->agent.name) - 1);
+			      "invalid agent name '%.45s': expected 1 to %zu characters",
+			      opts->name ? opts->name : "", sizeof(m->agent.name) - 1);
 	if (strlen(model) >= sizeof(m->agent.model))
 		return refuse(error, REFUSE_PARAMS,
 			      "agent '%s': the model name is longer than %zu characters",

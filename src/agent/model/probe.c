@@ -101,7 +101,7 @@ static void on_done(void *arg, const struct http_answer *a)
 		snprintf(text, sizeof(text), "agent '%s': cannot reach the provider%s", name,
 			 said.text);
 	} else if (a->status == 401 || a->status == 403) {
-		snprintf(text, sizeof(text), "agent '%s': the provider refused the key (HTTP %d)",
+		snprintf(text, sizeof(text), "agent '%s': the provider rejected the key (HTTP %d)",
 			 name, a->status);
 	} else if (a->status >= 500) {
 		snprintf(text, sizeof(text), "agent '%s': the provider returned HTTP %d", name,

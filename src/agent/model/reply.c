@@ -80,7 +80,7 @@ int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text
 	int r;
 
 	if (t->reply.n_drafts >= AGENT_CALLS_MAX)
-		return turn_fail_garbage(t, "too many tool calls");
+		return turn_fail_garbage(t, "more than 64 tool calls");
 	d = add_draft(&t->reply, index);
 	if (!d)
 		return no_memory(t);
@@ -110,7 +110,7 @@ int reply_arguments(struct agent_turn *t, struct draft *d, struct text piece)
 {
 	t->reply.n_arguments += piece.len;
 	if (t->reply.n_arguments > MODEL_ARGUMENTS_MAX)
-		return turn_fail_garbage(t, "the tool calls are too large");
+		return turn_fail_garbage(t, "the tool calls exceed their size limit");
 	buf_add(&d->arguments, piece.data, piece.len);
 	return d->arguments.err == 0 ? 0 : no_memory(t);
 }

@@ -118,7 +118,7 @@ void turn_conclude(struct agent_turn *t)
 		return;
 	if (r->filtered) {
 		t->cause = AGENT_CAUSE_FILTER;
-		turn_fail(t, "ProviderError", "the provider's filter stopped the response");
+		turn_fail(t, "ProviderError", "the provider's content filter stopped the response");
 		return;
 	}
 	/* Some call it a stop when they want tools, and some the other way round. */
@@ -223,7 +223,7 @@ static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 	arena_reset(&t->model->arena);
 	said = phrase_after_colon(phrase_of_body(&t->model->arena, body), t->key);
 	if (a->status == 401) {
-		turn_fail(t, "ProviderError", "the provider refused the key (HTTP 401)%s",
+		turn_fail(t, "ProviderError", "the provider rejected the key (HTTP 401)%s",
 			  said.text);
 		return;
 	}
@@ -241,7 +241,7 @@ static void failed(struct agent_turn *t, const struct http_answer *a)
 	if (worth_another_try(t, a)) {
 		unsigned ms = pause_ms(t->n_tries, a->retry_ms);
 
-		log_debug("retrying model request", "agent=%s status=%d try=%u pause_ms=%u",
+		log_debug("model request failed, retrying", "agent=%s status=%d try=%u pause_ms=%u",
 			  t->model->agent.name, a->status, t->n_tries, ms);
 		after(t, ms, model_queue);
 		return;

@@ -401,7 +401,8 @@ static int open_telegram(struct notifier *n, const struct notifier_opts *o, stru
 
 	list_init(&t->acks);
 	if (!o->key || !o->key[0] || strlen(o->key) > KEY_MAX || strpbrk(o->key, "/?#%\\"))
-		return refuse_field(error, "key", "Telegram requires a bot key from BotFather");
+		return refuse_field(error, "key",
+				    "invalid bot key: expected the token that BotFather sent");
 	t->chat = o->chat;
 	t->user = o->user;
 	return 0;

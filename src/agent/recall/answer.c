@@ -23,10 +23,10 @@ enum {
 };
 
 static const char about[] =
-	"I am koine's offline responder, not a language model: I cannot write or reason, I only "
-	"quote what was said in this conversation and what the memory holds. To talk to a model, "
-	"add a section [agent NAME] with kind = openai, url = http://127.0.0.1:11434 and "
-	"model = MODEL to koine.conf, then start koined --agent NAME; see koine.conf(5).";
+	"I am koine's offline responder, not a language model: I only quote this conversation and "
+	"stored memories. To talk to a model, add a section [agent NAME] with kind = openai, url = "
+	"http://127.0.0.1:11434 and model = MODEL to koine.conf, then start koined --agent NAME; "
+	"see koine.conf(5).";
 
 /* A sentence that may be quoted. */
 struct source {
@@ -285,7 +285,7 @@ static void write_quote(struct buf *out, const struct composer *c, const struct 
 	if (s->note)
 		write_note_origin(out, s->note);
 	else if (c->ask->messages[s->message].role == MESSAGE_TOOL)
-		buf_printf(out, "A tool answered (message %u)", s->message + 1);
+		buf_printf(out, "A tool returned (message %u)", s->message + 1);
 	else
 		buf_printf(out, "You said (message %u)", s->message + 1);
 	buf_add_str(out, ": \"");
@@ -304,11 +304,10 @@ static void write_quotes(struct buf *out, const struct composer *c)
 
 static void write_nothing(struct buf *out, const struct composer *c)
 {
-	buf_printf(
-		out,
-		"I found nothing about your message in this conversation (%u message%s) or in the "
-		"memory.",
-		c->ask->n_messages, c->ask->n_messages == 1 ? "" : "s");
+	buf_printf(out,
+		   "I found nothing about your message in this conversation (%u message%s) or in "
+		   "stored memories.",
+		   c->ask->n_messages, c->ask->n_messages == 1 ? "" : "s");
 	if (!c->ask->first)
 		buf_printf(out, " %s", about);
 }

@@ -183,7 +183,7 @@ static int recall_probe(struct agent *a, agent_health_fn fn, void *arg)
 {
 	struct recall *rc = recall_of(a);
 
-	return health_later(rc->loop, &rc->probes, true, "built-in agent without a model", fn, arg);
+	return health_later(rc->loop, &rc->probes, true, "built-in agent; uses no model", fn, arg);
 }
 
 static void recall_free(struct agent *a)

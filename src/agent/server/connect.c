@@ -192,8 +192,8 @@ int server_fetch(struct agent_server *s, const char *path, const struct http_fet
 void server_say_skipped(struct agent_server *s)
 {
 	if (s->sink.skipped > 0)
-		log_info("agent server requests skipped", "server=%s n=%u", s->name,
-			 s->sink.skipped);
+		log_info("agent server sent too many requests, skipping some", "server=%s n=%u",
+			 s->name, s->sink.skipped);
 	s->sink.skipped = 0;
 }
 

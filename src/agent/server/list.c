@@ -114,7 +114,8 @@ static bool failed(struct agent_server *s, const struct http_answer *a)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
 		server_fail(s, AGENT_SERVER_WRONG,
-			    "a list request returned HTTP %d; check that the server is %s",
+			    "the server returned HTTP %d for a list of its requests; check that "
+			    "the server is %s",
 			    a->status, s->ops->word);
 	return true;
 }

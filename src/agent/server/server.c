@@ -209,7 +209,7 @@ static void on_replied(void *arg, const struct http_answer *a)
 	else if (a->error != 0)
 		server_fail(s, AGENT_SERVER_GONE, "%s", a->text);
 	else
-		server_fail(s, AGENT_SERVER_WRONG, "the server returned HTTP %d for a reply",
+		server_fail(s, AGENT_SERVER_WRONG, "the server rejected the reply (HTTP %d)",
 			    a->status);
 }
 

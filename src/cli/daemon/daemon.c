@@ -535,7 +535,7 @@ static const struct command subs[] = {
 	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
 	 "listeners, the store and other settings apply at the next start. The command prints each "
 	 "changed setting with its state, and each setting that a flag or the environment "
-	 "overrides. If a rule is invalid, the previous rule stays in effect, and the command "
+	 "overrides. If a rule is invalid, koined keeps the previous version of the rule, and the command "
 	 "exits with 78. If any other setting is invalid, no setting changes. Answers in progress "
 	 "continue with their previous agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},

@@ -38,9 +38,9 @@ static const struct setting rows[] = {
 	{"agent", "temperature", SET_DECIMAL, AT(temperature), 0, 2,
 	 "sampling temperature; empty means the provider's default", .kinds = MODEL},
 	{"agent", "connect_timeout", SET_SECONDS, AT(connect_timeout_ms), 1, 600,
-	 "timeout in seconds for connecting to the API", .kinds = MODEL},
+	 "timeout in seconds for the connection to the API", .kinds = MODEL},
 	{"agent", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
-	 "seconds without data until a request fails", .kinds = MODEL},
+	 "timeout in seconds if the provider sends no data", .kinds = MODEL},
 	{"agent", "total_timeout", SET_SECONDS, AT(total_timeout_ms), 0, 604800,
 	 "timeout for one response in seconds; 0 means one hour, or no limit for kind command",
 	 .kinds = MODEL | COMMAND},
@@ -69,12 +69,11 @@ static const struct setting rows[] = {
 	{"agent", "terminate_time", SET_SECONDS, AT(terminate_ms), 0, 3600,
 	 "seconds between SIGTERM and SIGKILL when koined cancels a turn", .kinds = COMMAND},
 	{"agent", "word_delay", SET_UNSIGNED, AT(word_delay_ms), 0, 60000,
-	 "delay in milliseconds between two words of a response", .kinds = RECALL},
+	 "delay in milliseconds between the words of a response", .kinds = RECALL},
 	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,
-	 "maximum number of tokens of the conversation in one request; 0 means chat.budget"},
+	 "maximum number of conversation tokens in one request; 0 means chat.budget"},
 	{"agent", "reserve", SET_UNSIGNED, AT(reserve), 0, 100000000,
-	 "number of tokens in the budget that koined reserves for the response; 0 means "
-	 "chat.reserve"},
+	 "number of tokens of the budget to reserve for the response; 0 means chat.reserve"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

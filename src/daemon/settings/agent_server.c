@@ -24,9 +24,9 @@ static const struct setting rows[] = {
 	{"agent-server", "password_file", SET_PATH, TEXT_AT(password_file),
 	 "file (mode 0600) with the password"},
 	{"agent-server", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
-	 "seconds without data until koined reports the server as unreachable"},
+	 "seconds without data after which koined reports the server as unreachable"},
 	{"agent-server", "away_time", SET_SECONDS, AT(away_ms), 1, 86400,
-	 "seconds until koined withdraws the approvals of an unreachable server"},
+	 "seconds after which koined withdraws the approvals of an unreachable server"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

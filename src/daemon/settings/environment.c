@@ -54,7 +54,8 @@ static int check_env_names(const struct settings *s, struct error *error)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
 		if (env_is_unknown(s, *entry))
-			return refuse(error, REFUSE_PARAMS, "environment: unknown setting %.*s",
+			return refuse(error, REFUSE_PARAMS,
+				      "environment: unknown setting %.*s",
 				      (int)strcspn(*entry, "="), *entry);
 	}
 	return 0;

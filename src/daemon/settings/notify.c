@@ -31,26 +31,26 @@ static const struct setting rows[] = {
 	{"notify", "kind", SET_WORD, AT(kind), 0, 0,
 	 "kind of notifier: ntfy, telegram, webhook or command", .words = kind_words},
 	{"notify", "on", SET_TEXT, TEXT_AT(on),
-	 "events to send, separated by commas, such as approval, session.waiting, task.failed or "
-	 "task.*"},
+	 "types of events to send, separated by commas, such as approval, session.waiting, "
+	 "task.failed or task.*"},
 	CONDITION(1, "condition, as in a rule: FIELD OPERATOR VALUE; koined sends only matching "
 		     "events"),
-	CONDITION(2, "additional condition, in the format of condition1"),
-	CONDITION(3, "additional condition, in the format of condition1"),
-	CONDITION(4, "additional condition, in the format of condition1"),
-	CONDITION(5, "additional condition, in the format of condition1"),
-	CONDITION(6, "additional condition, in the format of condition1"),
-	CONDITION(7, "additional condition, in the format of condition1"),
-	CONDITION(8, "additional condition, in the format of condition1"),
-	CONDITION(9, "additional condition, in the format of condition1"),
+	CONDITION(2, "additional condition, in the same format as condition1"),
+	CONDITION(3, "additional condition, in the same format as condition1"),
+	CONDITION(4, "additional condition, in the same format as condition1"),
+	CONDITION(5, "additional condition, in the same format as condition1"),
+	CONDITION(6, "additional condition, in the same format as condition1"),
+	CONDITION(7, "additional condition, in the same format as condition1"),
+	CONDITION(8, "additional condition, in the same format as condition1"),
+	CONDITION(9, "additional condition, in the same format as condition1"),
 	{"notify", "url", SET_URL, TEXT_AT(url),
 	 "URL of the server; for a webhook, the complete URL", .check = notifier_check_url,
 	 .kinds = HTTP},
 	{"notify", "key_env", SET_VARIABLE, TEXT_AT(key_env),
 	 "environment variable that holds the API key", .kinds = HTTP},
 	{"notify", "key_file", SET_PATH, TEXT_AT(key_file),
-	 "file (mode 0600) with the API key: the key of the bot or the ntfy server, or the signing "
-	 "key of webhooks",
+	 "file (mode 0600) with the key: the bot token (telegram), the access token (ntfy) or the "
+	 "signing key (webhook)",
 	 .kinds = HTTP},
 	{"notify", "topic_env", SET_VARIABLE, TEXT_AT(topic_env),
 	 "environment variable that holds the ntfy topic", .kinds = NTFY},
@@ -63,7 +63,8 @@ static const struct setting rows[] = {
 	 .kinds = NTFY},
 	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "id of the Telegram chat", .kinds = TELEGRAM},
 	{"notify", "user", SET_TEXT, TEXT_AT(user),
-	 "id of the only Telegram user who may decide; empty means all members of the chat",
+	 "id of the only Telegram user who may decide requests; empty means all members of the "
+	 "chat",
 	 .kinds = TELEGRAM},
 	{"notify", "template", SET_TEXT, TEXT_AT(template),
 	 "template of the request body, with fields such as {title} and {approval.tool}; empty "
@@ -84,7 +85,7 @@ static const struct setting rows[] = {
 	{"notify", "per_minute", SET_UNSIGNED, AT(per_minute), 1, 60,
 	 "maximum number of messages per minute"},
 	{"notify", "button_time", SET_SECONDS, AT(button_ms), 1, 604800,
-	 "seconds until a button or a link expires", .kinds = HTTP},
+	 "seconds after which a button or a link expires", .kinds = HTTP},
 	{"notify", "links", SET_BOOL, AT(links), 0, 0,
 	 "include links to approve and deny on the page", .kinds = WEBHOOK},
 };
@@ -144,7 +145,9 @@ static int check_needs(const struct notify_setting *s, struct error *error)
 	if (bit == TELEGRAM && !is_number(s->chat))
 		return wrong(s, "kind telegram requires chat = NUMBER", error);
 	if (s->user[0] && !is_number(s->user))
-		return wrong(s, "invalid user: expected a number", error);
+		return refuse(error, REFUSE_PARAMS,
+			      "[notify %s]: invalid user '%.40s': expected a number", s->name,
+			      s->user);
 	if (bit == WEBHOOK && !s->url[0])
 		return wrong(s, "kind webhook requires url", error);
 	if (bit == COMMAND && !s->command[0])
@@ -193,10 +196,12 @@ static int check_one(const void *section, struct error *error)
 	int r;
 
 	if (s->kind == 0)
-		return wrong(s, "no kind: expected ntfy, telegram, webhook or command", error);
+		return wrong(s, "kind is required: ntfy, telegram, webhook or command", error);
 	r = check_kinds(s, error) ?: check_needs(s, error);
 	if (r == 0 && s->link[0] && notifier_check_url(s->link, NULL) != 0)
-		r = wrong(s, "invalid link: expected http://… or https://…", error);
+		r = refuse(error, REFUSE_PARAMS,
+			   "[notify %s]: invalid link '%.60s': expected http://… or https://…",
+			   s->name, s->link);
 	if (r != 0)
 		return r;
 	arena_init(&arena, 4096);

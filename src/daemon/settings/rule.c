@@ -5,7 +5,8 @@ SECTION_TEXTS(struct rule_setting, N_RULE_KEYS);
 #define KEY(which, word, text)                                                                     \
 	[RULE_##which] = {.section = "rule", .key = (word), .type = SET_TEXT, .doc = (text)}
 #define AGAIN(n)                                                                                   \
-	KEY(CONDITION + (n)-1, "condition" #n, "additional condition, in the format of condition1")
+	KEY(CONDITION + (n)-1, "condition" #n,                                                     \
+	    "additional condition, in the same format as condition1")
 
 static const struct setting rows[N_RULE_KEYS] = {
 	KEY(PROJECT, "project",
@@ -21,9 +22,9 @@ static const struct setting rows[N_RULE_KEYS] = {
 	KEY(IGNORE, "ignore", "names of files and folders to ignore"),
 	KEY(EXTENSIONS, "extensions", "file extensions to watch"),
 	KEY(DEBOUNCE, "debounce",
-	    "milliseconds within which koined merges changes to a file into one event"),
-	KEY(EVENT, "event", "event type that triggers the rule, such as task.*"),
-	KEY(SOURCE, "source", "event source that triggers the rule"),
+	    "time in milliseconds during which koined merges changes to a file into one event"),
+	KEY(EVENT, "event", "types of events that trigger the rule, such as task.*"),
+	KEY(SOURCE, "source", "source of the events that trigger the rule"),
 	KEY(PATTERN, "pattern",
 	    "regular expression that matches TYPE:SOURCE of the events that trigger the rule"),
 	KEY(CONDITION, "condition1", "condition: FIELD OPERATOR VALUE"),
@@ -44,7 +45,7 @@ static const struct setting rows[N_RULE_KEYS] = {
 	KEY(PRIORITY, "priority", "priority of the task; tasks with a higher priority start first"),
 	KEY(COMMAND, "command", "command for /bin/sh, with the event in KOINE_EVENT_JSON"),
 	KEY(WEBHOOK, "webhook", "URL to which koined posts the event as JSON"),
-	KEY(NOTIFY, "notify", "text of the desktop notification to show"),
+	KEY(NOTIFY, "notify", "text of a desktop notification to show"),
 	KEY(COOLDOWN, "cooldown", "minimum time between two runs of the rule"),
 	KEY(APPROVAL, "approval", "require approval before each run: yes or no"),
 };

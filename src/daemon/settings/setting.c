@@ -196,8 +196,9 @@ static int set_variables(const struct use *u, struct error *error)
 		return bad_value(u, "a list of words with shell quoting", error);
 	for (unsigned i = 0; i < n; i++) {
 		if (!environment_is_word(words[i]))
-			return bad_value(u, "a list of variables: NAME, NAME* or NAME=VALUE",
-					 error);
+			return bad_value(
+				u, "a list of environment variables: NAME, NAME* or NAME=VALUE",
+				error);
 	}
 	return set_text(u, error);
 }
@@ -224,7 +225,7 @@ int setting_apply(const struct setting *row, void *base, const char *section, co
 		return set_uids(&u, error);
 	case SET_URL:
 		if (value[0] && row->check(value, NULL) > 0)
-			return bad_value(&u, "http://HOST[:PORT][/PATH], https or unix:PATH",
+			return bad_value(&u, "http://HOST[:PORT][/PATH], https://… or unix:PATH",
 					 error);
 		return set_text(&u, error);
 	case SET_VARIABLES:

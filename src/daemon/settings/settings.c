@@ -136,7 +136,9 @@ static int add_listen(struct settings *s, const char *name, const char *address,
 	if (s->n_listens == LISTENS_MAX)
 		return refuse(error, REFUSE_LIMIT, "too many listeners (limit %d)", LISTENS_MAX);
 	if (strlen(address) >= sizeof(l->address))
-		return refuse(error, REFUSE_PARAMS, "listener address is too long: %.40s", name);
+		return refuse(error, REFUSE_PARAMS,
+			      "[listen] %.40s: the address is longer than %zu bytes", name,
+			      sizeof(l->address) - 1);
 	l = &s->listens[s->n_listens++];
 	l->dialect = d;
 	memcpy(l->address, address, strlen(address) + 1);
@@ -219,7 +221,8 @@ int settings_set(struct settings *s, const char *section, const char *key, const
 			return apply_row(s, row, i, base, value, error);
 	}
 	if (!section[0])
-		return refuse(error, REFUSE_PARAMS, "'%.60s' is not in a [section]", key);
+		return refuse(error, REFUSE_PARAMS, "setting '%.60s' is outside any [section]",
+			      key);
 	return refuse(error, REFUSE_PARAMS, "unknown setting '%.60s' in [%.60s]", key, section);
 }
 
@@ -362,7 +365,7 @@ static int check_chat(const struct settings *s, struct error *error)
 	if (r != 0)
 		return r;
 	if (!utf8_is_valid(s->chat_system, strlen(s->chat_system)))
-		return refuse(error, REFUSE_PARAMS, "chat.system must be UTF-8");
+		return refuse(error, REFUSE_PARAMS, "chat.system is not valid UTF-8");
 	return check_budgets(s, error);
 }
 

@@ -24,11 +24,11 @@ static const struct setting daemon_rows[] = {
 	{"daemon", "debug_methods", SET_BOOL, AT(debug_methods), 0, 0,
 	 "enable the methods debug.echo and debug.sleep"},
 	{"daemon", "log_messages", SET_BOOL, AT(log_messages), 0, 0,
-	 "log every sent and received message at level debug"},
+	 "log each message sent or received, at level debug"},
 	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty means stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
-	 "default addresses: original (the usual address of each dialect) or own (the runtime "
-	 "directory)",
+	 "default addresses: original (as in the programs that koine replaces) or own (sockets "
+	 "in the runtime directory)",
 	 .words = places},
 	{"daemon", "programs", SET_BOOL, AT(programs), 0, 0,
 	 "allow koined to start programs for tasks, sessions, agents, tools and rules"},
@@ -48,9 +48,10 @@ static const struct setting host_rows[] = {
 	{"host", "name", SET_TEXT, TEXT_AT(host_name),
 	 "name of this host in a shared PostgreSQL store; empty means the machine's name"},
 	{"host", "labels", SET_TEXT, TEXT_AT(host_labels),
-	 "labels that tasks can require (--on), separated by spaces"},
+	 "labels of this host, separated by spaces; a task with --on LABEL runs only on a host "
+	 "with this label"},
 	{"host", "lease", SET_SECONDS, AT(host_lease_ms), 3, 3600,
-	 "seconds without a heartbeat until other hosts declare this host dead"},
+	 "seconds without a heartbeat after which other hosts declare this host dead"},
 };
 
 static const char *const extract_reviews[] = {
@@ -63,7 +64,7 @@ static const struct setting memory_rows[] = {
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
-	 "days until koined purges a deleted memory; 0 means immediately"},
+	 "days after which koined purges a deleted memory; 0 means immediately"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
 	 "file with a table of word vectors, or off; empty means the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
@@ -78,11 +79,10 @@ static const struct setting memory_rows[] = {
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
 	 "agent that extracts facts from conversations and sessions; empty means none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
-	 "seconds of inactivity until koined extracts facts from a conversation"},
+	 "seconds of inactivity after which koined extracts facts from a conversation"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
-	 "review of extracted facts: after (searches find unreviewed facts) or before (searches "
-	 "find "
-	 "only reviewed facts)",
+	 "when searches find extracted facts: before (only after you accept them) or after (at "
+	 "once; you review them later)",
 	 .words = extract_reviews},
 };
 
@@ -93,9 +93,9 @@ static const struct setting chat_rows[] = {
 	{"chat", "system_file", SET_PATH, TEXT_AT(chat_system_file),
 	 "file that contains the system prompt, instead of chat.system"},
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
-	 "maximum number of tokens of a conversation in one request to the agent"},
+	 "maximum number of conversation tokens in one request to the agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "number of tokens in chat.budget that koined reserves for the response"},
+	 "number of tokens of chat.budget to reserve for the response"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };
@@ -117,7 +117,7 @@ static const struct setting tasks_rows[] = {
 	{"tasks", "timeout", SET_SECONDS, AT(tasks.timeout_ms), 1, 2592000,
 	 "timeout of one attempt in seconds"},
 	{"tasks", "output_bytes", SET_SIZE, AT(tasks.output_bytes), 4096, 1LL << 40,
-	 "maximum size of the output file of a task; koined keeps one rotated file"},
+	 "maximum size of a task's output file; koined keeps one rotated file"},
 	{"tasks", "keep_days", SET_UNSIGNED, AT(tasks.keep_days), 0, 36500,
 	 "days to keep an ended task; 0 means forever"},
 	{"tasks", "interrupt_time", SET_SECONDS, AT(tasks.interrupt_ms), 0, 3600,
@@ -131,7 +131,7 @@ static const struct setting tasks_rows[] = {
 
 static const struct setting session_rows[] = {
 	{"session", "program", SET_TEXT, TEXT_AT(sessions.program),
-	 "command that runs a session and prints stream-json like claude"},
+	 "command that runs a session and prints stream-json, as claude does"},
 	{"session", "parallel", SET_UNSIGNED, AT(sessions.parallel), 1, 10000,
 	 "maximum number of running sessions; koined rejects additional sessions"},
 	{"session", "interrupt_time", SET_SECONDS, AT(sessions.interrupt_ms), 0, 3600,
@@ -139,8 +139,8 @@ static const struct setting session_rows[] = {
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
 	 "seconds between SIGTERM and SIGKILL when koined interrupts a session"},
 	{"session", "silence_time", SET_SECONDS, AT(sessions.silence_ms), 0, 2592000,
-	 "seconds without an event until koined marks an observed session as completed; 0 means "
-	 "never"},
+	 "seconds without an event after which koined marks a session that it did not start as "
+	 "completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
 	 "maximum size of the stored events of one session; koined drops later events"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
@@ -154,20 +154,21 @@ static const struct setting session_rows[] = {
 
 static const struct setting approval_rows[] = {
 	{"approval", "timeout", SET_SECONDS, AT(approvals.timeout_ms), 0, 2592000,
-	 "seconds until an approval expires, unless the request sets a timeout; 0 means never"},
+	 "seconds after which an approval expires, unless the request sets a timeout; 0 means "
+	 "never"},
 	{"approval", "pending", SET_UNSIGNED, AT(approvals.pending), 1, 100000,
 	 "maximum number of pending approvals; koined rejects additional requests"},
 	{"approval", "keep_days", SET_UNSIGNED, AT(approvals.keep_days), 0, 36500,
 	 "days to keep a decided approval; 0 means forever"},
 	{"approval", "agents_decide", SET_BOOL, AT(approvals.agents_decide), 0, 0,
-	 "let agents decide their own requests"},
+	 "allow agents to approve their own requests (insecure)"},
 };
 
 static const struct setting limits_rows[] = {
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "maximum number of connections; additional connections wait in the kernel's backlog"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
-	 "maximum number of connections of each additional user (allow_uids); koined closes "
+	 "maximum number of connections for each additional user (allow_uids); koined closes "
 	 "further connections"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "maximum number of calls in flight; koined rejects additional calls"},
@@ -180,30 +181,28 @@ static const struct setting limits_rows[] = {
 	 "maximum size of unsent responses to all clients; above the limit, koined disconnects the "
 	 "slowest clients"},
 	{"limits", "room_wait", SET_SECONDS, LIMIT(room_wait_ms), 0, 3600,
-	 "maximum time in seconds that a call waits for memory to hold its response"},
+	 "maximum time in seconds that a call waits for free RAM for its response"},
 	{"limits", "total_input_bytes", SET_SIZE, LIMIT(total_input_bytes), 1 << 20, 1LL << 40,
 	 "maximum total size of incomplete messages; above the limit, koined disconnects clients, "
 	 "beginning with the largest and slowest messages"},
 	{"limits", "total_call_bytes", SET_SIZE, LIMIT(total_call_bytes), 1 << 20, 1LL << 40,
-	 "maximum memory that calls in flight use; above the limit, koined refuses calls with "
-	 "large messages"},
+	 "maximum RAM for calls in flight; above the limit, koined rejects calls with large "
+	 "messages"},
 	{"limits", "progress_bytes", SET_SIZE, LIMIT(progress_bytes), 1, 1 << 30,
-	 "minimum number of bytes of an incomplete message that must arrive within read_timeout; "
-	 "koined disconnects slower clients"},
+	 "number of bytes of a message that must arrive within each read_timeout; koined "
+	 "disconnects slower clients"},
 	{"limits", "reply_bytes", SET_SIZE, LIMIT(reply_bytes), 4096, 1 << 30,
 	 "maximum size of one response"},
 	{"limits", "json_depth", SET_UNSIGNED, LIMIT(json_depth), 16, JSON_DEPTH_MAX,
-	 "maximum nesting of JSON arrays and objects"},
+	 "maximum depth of nested JSON arrays and objects"},
 	{"limits", "json_values", SET_UNSIGNED, LIMIT(json_values), 1000, 100000000,
 	 "maximum number of JSON values in one message"},
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "maximum time in seconds to receive an HTTP request, or progress_bytes of any other "
-	 "message"},
+	 "timeout in seconds for an HTTP request, or for each progress_bytes of any other message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
-	 "seconds until koined disconnects a refused client, so that the client can read the "
-	 "reason"},
+	 "seconds that a rejected client has to read the reason before koined disconnects it"},
 	{"limits", "stop_time", SET_SECONDS, LIMIT(stop_ms), 0, 3600,
 	 "seconds to wait for running calls when koined stops"},
 };

@@ -118,7 +118,7 @@ static void tell_too_long(const struct reader *r, const struct value *v, const s
 {
 	char what[120];
 
-	snprintf(what, sizeof(what), "has %u entries; only the first %u are used%s%s%s", v->len,
+	snprintf(what, sizeof(what), "has %u entries; koined uses only the first %u%s%s%s", v->len,
 		 l->max, l->setting ? ": see " : "", l->setting ? l->setting : "",
 		 l->setting ? " in koine.conf" : "");
 	tell(r, v, what, text_of(l->key));

@@ -69,7 +69,7 @@ static void settle(struct task *row, int64_t now_ms)
 {
 	if (row->state == TASK_QUEUED && !usable(row->prompt, TASK_PROMPT_MAX)) {
 		row->state = TASK_FAILED;
-		row->error = TEXT("the prompt is empty or too long");
+		row->error = TEXT("the prompt is empty or exceeds its size limit");
 	}
 	if (row->state == TASK_RUNNING) {
 		row->state = TASK_FAILED;

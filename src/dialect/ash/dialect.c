@@ -38,7 +38,7 @@ static const struct field search_fields[] = {
 
 static const struct field add_fields[] = {
 	MEMORY_ADD_FIELDS(add_in, add, "Store the memory for the chat instead of the user"),
-	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group, ..."),
+	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group or supergroup"),
 	WHO(add_in),
 };
 
@@ -49,7 +49,7 @@ static const struct field list_fields[] = {
 };
 
 static const struct field delete_fields[] = {
-	FIELD(STRING, delete_in, memory_id, "Id, or unique id prefix, of the memory",
+	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix of the id",
 	      .required = true),
 	WHO(delete_in),
 };
@@ -74,7 +74,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ash", "context_secret", SET_SECRET, SETTING_TEXT(struct ash_settings, context_secret),
-	 "secret that signs the context token of each call; empty means that calls need no token",
+	 "secret key for the signature of context tokens; empty means that calls need no token",
 	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
 };
 

@@ -139,7 +139,8 @@ struct done ash_reload(struct call *c)
 		return call_fail(c, r);
 	r = opts->on_reload_asked
 		    ? opts->on_reload_asked(opts->arg, c->endpoint->dialect, NULL, &error)
-		    : refuse(&error, REFUSE_UNAVAILABLE, "this server cannot reload its settings");
+		    : refuse(&error, REFUSE_UNAVAILABLE,
+			     "this server does not accept reload requests");
 	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)

@@ -14,7 +14,7 @@ static const struct field embed_fields[] = {
 };
 
 static const struct field batch_fields[] = {
-	FIELD(ARRAY, embed_batch_in, texts, "Texts to embed", .required = true),
+	FIELD(ARRAY, embed_batch_in, texts, "Strings to embed", .required = true),
 };
 
 static const struct field openai_fields[] = {

@@ -7,7 +7,7 @@ static const struct field start_fields[] = {
 	      "Working directory, inside the gateway's folder"),
 	FIELD(ANY, gateway_process_in, env,
 	      "Environment variables: lines of NAME=VALUE, a list of NAME=VALUE, or an object"),
-	FIELD(BOOL, gateway_process_in, pty, "Run the command in a terminal"),
+	FIELD(BOOL, gateway_process_in, pty, "Run the command in a pseudo-terminal"),
 };
 
 static const struct field id_fields[] = {

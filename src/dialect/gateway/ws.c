@@ -350,7 +350,7 @@ static void keep_waiting(struct ws *w, struct text t)
 
 	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes ||
 	    w->settings->known->bytes + t.len > COMPLETION_BYTES_MAX) {
-		send_error(w, TEXT(""), TEXT("too many queued chats"));
+		send_error(w, TEXT(""), TEXT("too many queued chats; try again later"));
 		return;
 	}
 	item = waiting_new(t);
@@ -456,7 +456,7 @@ static void on_message(void *arg, const struct websocket_message *m)
 	arena_init(&arena, ARENA_MAX);
 	if (json_read(&arena, m->data.data, m->data.len, &limits, &message, &error) != 0 ||
 	    message->kind != VALUE_OBJECT)
-		send_error(w, TEXT(""), TEXT("invalid message format"));
+		send_error(w, TEXT(""), TEXT("invalid message: expected a JSON object"));
 	else
 		take_message(w, &arena, message, m->data);
 	arena_done(&arena);

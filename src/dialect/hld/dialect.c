@@ -40,10 +40,11 @@ static const struct field launch_fields[] = {
 	FIELD(ARRAY, hld_run_in, additional_directories,
 	      "Folders that the agent can use in addition to working_dir", .for_humans = HUMANS),
 	FIELD(STRING, hld_run_in, custom_instructions,
-	      "Instructions to append after append_system_prompt"),
+	      "Instructions to append to the system prompt, after append_system_prompt"),
 	FIELD(STRING, hld_run_in, title, "Title of the session"),
 	FIELD(BOOL, hld_run_in, verbose, "Ignored, because output is always verbose"),
-	FIELD(BOOL, hld_run_in, dangerously_skip_permissions, "Not supported; must not be true"),
+	FIELD(BOOL, hld_run_in, dangerously_skip_permissions,
+	      "Not supported; must be false or omitted"),
 	FIELD(INT, hld_run_in, dangerously_skip_permissions_timeout,
 	      "Not supported; must be 0 or omitted"),
 };
@@ -64,7 +65,7 @@ static const struct field continue_fields[] = {
 	FIELD(ARRAY, hld_run_in, additional_directories,
 	      "Folders that the agent can use in addition to working_dir", .for_humans = HUMANS),
 	FIELD(STRING, hld_run_in, custom_instructions,
-	      "Instructions to append after append_system_prompt"),
+	      "Instructions to append to the system prompt, after append_system_prompt"),
 	FIELD(STRING, hld_run_in, title, "Title of the new session"),
 	FIELD(INT, hld_run_in, max_turns, "Maximum number of turns"),
 };
@@ -75,7 +76,7 @@ static const struct field session_fields[] = {
 
 static const struct field conversation_fields[] = {
 	FIELD(STRING, hld_session_in, session_id,
-	      "Id of the session; the result includes the sessions that it continues"),
+	      "Id of the session; the result includes its predecessors"),
 	FIELD(STRING, hld_session_in, claude_session_id,
 	      "Session id assigned by the agent, instead of session_id"),
 };
@@ -98,7 +99,8 @@ static const struct field leaves_fields[] = {
 };
 
 static const struct field paths_fields[] = {
-	FIELD(INT, hld_session_in, limit, "Maximum number of folders", .default_number = 20),
+	FIELD(INT, hld_session_in, limit, "Maximum number of folders to return",
+	      .default_number = 20),
 };
 
 static const struct field fetch_fields[] = {
@@ -148,8 +150,7 @@ static const struct method methods[] = {
 	 "List sessions that no other session continues, most recently active first",
 	 "{sessions:[object]}", FIELDS(leaves_fields, hld_session_in), .handle = hld_leaves,
 	 .where = READER},
-	{"getConversation",
-	 "List the events of a session and of the sessions that it continues, oldest first",
+	{"getConversation", "List the events of a session and its predecessors, oldest first",
 	 "{events:[object]}", FIELDS(conversation_fields, hld_session_in),
 	 .handle = hld_conversation, .where = READER},
 	{"getSessionState", "Return the state of a session", "{session:object}",
@@ -172,7 +173,7 @@ static const struct method methods[] = {
 	 "{success:boolean error:string}", FIELDS(decision_fields, hld_approval_in),
 	 .handle = hld_send_decision, .flags = METHOD_LATER},
 	{"createApproval",
-	 "Request permission to call a tool; respond without waiting for the decision",
+	 "Request permission to call a tool, and return without waiting for the decision",
 	 "{approval_id:string}", FIELDS(create_fields, hld_approval_in),
 	 .handle = hld_create_approval, .flags = METHOD_LATER},
 	{"getApproval", "Return one approval", "{approval:object}",
@@ -184,7 +185,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"hld", "heartbeat", SET_SECONDS, offsetof(struct hld_settings, heartbeat_ms), 1, 86400,
-	 "seconds without events until koined sends subscribers a heartbeat"},
+	 "seconds without an event after which koined sends subscribers a heartbeat"},
 };
 
 static const struct hld_settings defaults = {.heartbeat_ms = 30000};

@@ -110,17 +110,17 @@ static struct done handle_servers(struct call *c)
 
 static const struct field note_fields[] = {
 	FIELD(STRING, hook_note, what,
-	      "Event: started, asked, tool, stopped or ended; or unread, to log invalid hook input",
+	      "Event: started, asked, tool, stopped or ended; unread reports hook input that could "
+	      "not be parsed",
 	      .required = true),
 	FIELD(STRING, hook_note, agent, "Name of the agent, such as \"claude\" or \"codex\""),
 	FIELD_AS("session_id", STRING, hook_note, session, "Session id assigned by the agent"),
 	FIELD(STRING, hook_note, folder, "Working directory of the agent"),
 	FIELD(STRING, hook_note, tool, "Tool that was called"),
 	FIELD(STRING, hook_note, tool_use_id, "Tool call id assigned by the agent"),
-	FIELD(STRING, hook_note, text, "Question or message; koined stores the first 4096 bytes"),
+	FIELD(STRING, hook_note, text, "Question or message; koined truncates it to 4096 bytes"),
 	FIELD(OBJECT, hook_note, input,
-	      "Input of the tool; koined uses it to find a pending approval of the same tool call, "
-	      "but does not store it"),
+	      "Input of the tool; matches the event to a pending approval, and is not stored"),
 };
 
 static const struct method rows[] = {

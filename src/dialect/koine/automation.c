@@ -115,7 +115,7 @@ static const struct field rules_fields[] = {PROJECT(rules_in)};
 
 static const struct field log_fields[] = {
 	FIELD(INT, rules_in, limit,
-	      "Maximum number of entries, up to 1000; koined omits older entries",
+	      "Maximum number of entries, up to 1000; the newest entries are returned",
 	      .default_number = RULE_LOG_MAX, AT_LEAST(1)),
 	PROJECT(rules_in),
 };
@@ -129,10 +129,10 @@ static const struct method rows[] = {
 	{"automation.rules", "List rules with the time of their last run",
 	 "{enabled:boolean rules:[object] left_out:integer}", FIELDS(rules_fields, rules_in),
 	 .handle = handle_rules},
-	{"automation.run", "Run the action of a rule now, ignoring its trigger and cooldown",
+	{"automation.run", "Run a rule's action now, ignoring its trigger and cooldown",
 	 "{rule:string run:true}", FIELDS(run_fields, rules_in), .handle = handle_run,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
-	{"automation.log", "List actions that rules have run, oldest first", "{log:[object]}",
+	{"automation.log", "List the actions that rules ran, oldest first", "{log:[object]}",
 	 FIELDS(log_fields, rules_in), .handle = handle_log, .flags = METHOD_LATER},
 };
 

@@ -107,9 +107,9 @@ static struct done handle_purge(struct call *c)
 /* ---- the method table ---- */
 
 #define PAGE(in)                                                                                   \
-	FIELD(INT, in, offset, "Number of rows to skip", AT_LEAST(0)),                             \
-		FIELD(INT, in, limit, "Maximum number of rows, 1 to 2000", .default_number = 200,  \
-		      RANGE(1, CHAT_PAGE_MAX))
+	FIELD(INT, in, offset, "Number of entries to skip", AT_LEAST(0)),                          \
+		FIELD(INT, in, limit, "Maximum number of entries, 1 to 2000",                      \
+		      .default_number = 200, RANGE(1, CHAT_PAGE_MAX))
 
 static const struct field ended_fields[] = {
 	FIELD(STRING, ended_in, conversation,

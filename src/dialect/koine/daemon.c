@@ -229,7 +229,7 @@ struct done koine_daemon_reload(struct call *c)
 		return call_fail(c, -ENOMEM);
 	if (!opts->on_reload_asked)
 		return call_fail(c, refuse(&c->error, REFUSE_FORBIDDEN,
-					   "this server cannot reload its settings"));
+					   "this server does not accept reload requests"));
 	r = opts->on_reload_asked(opts->arg, c->endpoint->dialect, &report, &error);
 	if (r > 0)
 		r = refuse(&c->error, (enum refusal)r,

@@ -35,7 +35,7 @@ static const struct field sleep_fields[] = {
 
 static const struct method rows[] = {
 	{"debug.echo", "Return the parameters unchanged", .handle = debug_echo},
-	{"debug.sleep", "Respond after a delay; can be cancelled", "{slept_ms:integer}",
+	{"debug.sleep", "Return after a delay; can be cancelled", "{slept_ms:integer}",
 	 FIELDS(sleep_fields, sleep_in), .handle = debug_sleep, .flags = METHOD_LATER},
 };
 

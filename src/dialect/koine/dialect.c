@@ -43,23 +43,24 @@ static const struct field stop_fields[] = {
 
 static const struct field drain_fields[] = {
 	FIELD_AS("time", INT, daemon_drain_in, time_ms,
-		 "Maximum time to wait for running tasks and sessions, in milliseconds; 0 means no "
+		 "Maximum time in milliseconds to wait for running tasks and sessions; 0 means no "
 		 "limit",
 		 AT_LEAST(0)),
 };
 
 static const struct field restart_fields[] = {
 	FIELD(BOOL, daemon_restart_in, by_manager,
-	      "Do not stop koined; the caller restarts it through the service manager before "
-	      "closing the connection"),
+	      "Prepare for a restart, but do not stop; the caller then restarts koined through the "
+	      "service manager"),
 	FIELD(ARRAY, daemon_restart_in, env,
 	      "Environment variables of the new process, as NAME=value; default: unchanged",
 	      .items = FIELD_STRING),
 };
 
 static const struct field log_fields[] = {
-	FIELD(INT, daemon_log_in, after, "Return only lines after this line number", AT_LEAST(0)),
-	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; koined omits older lines",
+	FIELD(INT, daemon_log_in, after, "Return only lines with a higher line number than this",
+	      AT_LEAST(0)),
+	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; the newest lines are returned",
 	      .default_number = LOG_TAIL_LINES, RANGE(1, LOG_TAIL_LINES)),
 };
 
@@ -81,8 +82,8 @@ static const struct method methods[] = {
 	{"daemon.reload", "Reload the settings: agents, rules, policies, notifiers, limits",
 	 "{reloaded:true settings:[object]}", .handle = koine_daemon_reload},
 	{"daemon.drain",
-	 "Start no tasks or sessions until the connection closes; respond when no task or "
-	 "session is running",
+	 "Stop starting tasks and sessions while this connection is open, and return when none is "
+	 "running",
 	 "{tasks:integer sessions:integer rules:integer}", FIELDS(drain_fields, daemon_drain_in),
 	 .handle = koine_daemon_drain, .flags = METHOD_LATER},
 	{"daemon.restart",

@@ -437,8 +437,8 @@ static struct done handle_list(struct call *c)
 			       in->limit, &page);
 	if (r == 0 && page.cut)
 		r = refuse(&c->error, REFUSE_LIMIT,
-			   "too many events to search: pass 'since', or only one of 'project', "
-			   "'session_id' and 'run_id'");
+			   "the search matches too many events: pass 'since', or only one of "
+			   "'project', 'session_id' and 'run_id'");
 	if (r != 0)
 		return call_fail(c, r);
 	write_page(call_result(c), &page);

@@ -76,8 +76,8 @@ static const struct field run_fields[] = {
 	      .default_text = "auto"),
 	FIELD(STRING, run_in, agent, "Name of the agent; default: the name of the format"),
 	FIELD(STRING, run_in, id,
-	      "Id of the approval, chosen by the client; default: generated. If an equal request "
-	      "with this id exists, the call waits for that request"),
+	      "Id of the approval, chosen by the client; default: generated. Repeat the same call "
+	      "with this id to wait for the same decision"),
 	FIELD(STRING, run_in, session_id, "Id of the session, if koined runs the agent"),
 	FIELD(STRING, run_in, run_id, "Id of the run, if koined runs the agent"),
 	FIELD(NUMBER, run_in, timeout,
@@ -86,9 +86,8 @@ static const struct field run_fields[] = {
 
 static const struct method rows[] = {
 	{"hook.run",
-	 "Run an agent's hook: wait for the decision about a tool call, or record the "
-	 "event; "
-	 "return what the hook prints",
+	 "Handle an agent's hook: wait for the decision about a tool call, or record the event; "
+	 "return the output of the hook",
 	 "{output:object|null status:string|null}", FIELDS(run_fields, run_in),
 	 .handle = handle_run, .flags = METHOD_LATER | METHOD_ENDS},
 };

@@ -266,7 +266,8 @@ static struct done handle_backup(struct call *c)
 }
 
 #define MEMORY_ID(in)                                                                              \
-	FIELD(STRING, in, memory_id, "Id, or unique id prefix, of the memory", .required = true)
+	FIELD(STRING, in, memory_id, "Id of the memory, or a unique prefix of the id",             \
+	      .required = true)
 
 static const struct field get_fields[] = {
 	MEMORY_ID(entry_in),
@@ -297,7 +298,7 @@ static const struct field update_fields[] = {
 	FIELD(STRING, entry_in, category, "Category: preference, decision, fact, entity or other"),
 	FIELD(NUMBER, entry_in, importance, "Importance, 0 to 1; default: unchanged",
 	      .default_number = -1),
-	FIELD(OBJECT, entry_in, metadata, "Any JSON object, which koine stores but does not use"),
+	FIELD(OBJECT, entry_in, metadata, "JSON object that koine stores unchanged"),
 	MEMORY_ASKER(entry_in),
 };
 
@@ -313,7 +314,8 @@ static const struct field export_fields[] = {
 
 static const struct field import_fields[] = {
 	FIELD(ARRAY, entry_in, entries,
-	      "Memories from memory.export, or entities and relations of the MCP memory server",
+	      "Memories as returned by memory.export, or entities and relations of the MCP memory "
+	      "server",
 	      .required = true),
 	MEMORY_ASKER(entry_in),
 };
@@ -341,12 +343,12 @@ static const struct method table[] = {
 	 .handle = handle_restore, .where = WRITER},
 	{"memory.update", "Change a memory", "object", FIELDS(update_fields, entry_in),
 	 .handle = handle_update, .where = WRITER},
-	{"memory.stats", "Count memories, indexes and vectors", "object",
+	{"memory.stats", "Return the numbers of memories, indexes and vectors", "object",
 	 FIELDS(stats_fields, entry_in), .handle = handle_stats, .where = READER},
 	{"memory.export", "Export complete memories in pages, newest first",
 	 "{entries:array cursor:string|null}", FIELDS(export_fields, entry_in),
 	 .handle = handle_export, .where = READER},
-	{"memory.import", "Import memories, either all of them or, after an error, none",
+	{"memory.import", "Import memories; if one of them is invalid, import none",
 	 "{imported:integer}", FIELDS(import_fields, entry_in), .handle = handle_import,
 	 .where = WRITER},
 	{"store.backup", "Back up the store to a new file", "{path:string}",

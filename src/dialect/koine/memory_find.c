@@ -223,9 +223,9 @@ static const struct field search_fields[] = {
 	MEMORY_WHERE(search_in),
 	MEMORY_THEN(search_in),
 	FIELD(BOOL, search_in, duplicates,
-	      "Add the validity period and the ids of duplicates to each hit"),
+	      "Add to each hit its validity period and the ids of its duplicates"),
 	FIELD(BOOL, search_in, explain,
-	      "Add the components of the score and the matching words to each hit"),
+	      "Explain each hit: the parts of its score, and the matching words"),
 };
 
 static const struct field list_fields[] = {
@@ -240,14 +240,15 @@ static const struct field list_fields[] = {
 static const struct field add_fields[] = {
 	MEMORY_ADD_FIELDS(add_in, add,
 			  "Store the memory for the chat or project instead of the user"),
-	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group, ..."),
+	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group or supergroup"),
 	MEMORY_WHO(add_in),
 	MEMORY_WHERE(add_in),
-	FIELD(STRING, add_in, replaces, "Id, or unique id prefix, of the memory to replace"),
+	FIELD(STRING, add_in, replaces,
+	      "Id of the memory to replace, or a unique prefix of the id"),
 };
 
 static const struct field delete_fields[] = {
-	FIELD(STRING, delete_in, memory_id, "Id, or unique id prefix, of the memory",
+	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix of the id",
 	      .required = true),
 	MEMORY_ASKER(delete_in),
 	FIELD(BOOL, delete_in, purge,

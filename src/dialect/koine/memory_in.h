@@ -16,7 +16,8 @@ struct memory_who_in {
 	FIELD_AS(                                                                                  \
 		"project", STRING, in, who.project,                                                \
 		"Include memories of this project: host/owner/name of its git remote, or a path"), \
-		FIELD_AS("common", BOOL, in, who.common, "Return only common memories")
+		FIELD_AS("common", BOOL, in, who.common,                                           \
+			 "Return only common memories, which belong to no user, chat or project")
 
 /* What was believed at another time. */
 struct memory_then_in {

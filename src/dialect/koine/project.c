@@ -190,7 +190,7 @@ static const struct method rows[] = {
 	 .handle = handle_list},
 	{"project.show", "Show the automation and the held tasks of a project", "object",
 	 FIELDS(folder_fields, project_in), .handle = handle_show},
-	{"project.trust", "Trust a project as long as its automation has this digest", TRUSTED,
+	{"project.trust", "Trust a project until its automation changes", TRUSTED,
 	 FIELDS(trust_fields, project_in), .handle = handle_trust,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 	{"project.distrust", "Stop trusting a project", TRUSTED, FIELDS(folder_fields, project_in),

@@ -46,7 +46,8 @@ struct done koine_daemon_restart(struct call *c)
 	int r = 0;
 
 	if (!opts->on_restart_asked)
-		r = refuse(&c->error, REFUSE_FORBIDDEN, "this server cannot be restarted");
+		r = refuse(&c->error, REFUSE_FORBIDDEN,
+			   "this server does not accept restart requests");
 	if (r == 0 && in->by_manager)
 		r = watch(c);
 	if (r == 0)

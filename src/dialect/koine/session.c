@@ -418,7 +418,7 @@ static struct done handle_paths(struct call *c)
 
 /* The first is the parent's id, which session.launch does not take. */
 static const struct field launch_fields[] = {
-	FIELD(STRING, launch_in, id, "Id, or unique id prefix, of the session to continue",
+	FIELD(STRING, launch_in, id, "Id of the session to continue, or a unique prefix of the id",
 	      .required = true),
 	FIELD(STRING, launch_in, query, "Prompt for the agent", .required = true),
 	FIELD(STRING, launch_in, title, "Title of the session"),
@@ -442,10 +442,12 @@ static const struct field launch_fields[] = {
 	FIELD(STRING, launch_in, permission_prompt_tool,
 	      "MCP tool that decides permission requests", .for_humans = HUMANS),
 	FIELD(STRING, launch_in, custom_instructions,
-	      "Instructions to append after append_system_prompt"),
+	      "Instructions to append to the system prompt, after append_system_prompt"),
 };
 
-#define AN_ID FIELD(STRING, one_in, id, "Id, or unique id prefix, of the session", .required = true)
+#define AN_ID                                                                                      \
+	FIELD(STRING, one_in, id, "Id of the session, or a unique prefix of the id",               \
+	      .required = true)
 
 static const struct field id_fields[] = {AN_ID};
 
@@ -469,7 +471,7 @@ static const struct field events_fields[] = {
 	      "Return the last events of the range instead of the first events"),
 	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200,
 	      RANGE(1, SESSION_EVENTS_MAX)),
-	FIELD(BOOL, one_in, raw, "Include output lines that koined could not parse"),
+	FIELD(BOOL, one_in, raw, "Include output lines that koined cannot parse"),
 	FIELD(BOOL, one_in, chain,
 	      "Include the events of the sessions that this session continues"),
 };
@@ -497,7 +499,7 @@ static const struct field paths_fields[] = {
 #define LAUNCHED "{id:string run_id:string parent_session_id:string|null}"
 
 static const struct method table[] = {
-	{"session.launch", "Start a session; respond when the agent's program is running", LAUNCHED,
+	{"session.launch", "Start a session; return when the agent's program is running", LAUNCHED,
 	 .fields = launch_fields + 1,
 	 .n_fields = sizeof(launch_fields) / sizeof(launch_fields[0]) - 1,
 	 .in_size = sizeof(struct launch_in), .handle = handle_launch, .flags = METHOD_LATER},

@@ -361,9 +361,8 @@ static const struct method methods[] = {
 	 "{offset:integer next:integer end:integer text:string running:boolean}",
 	 FIELDS(output_fields, task_in), .handle = koine_task_output, .where = READER},
 	{"task.follow",
-	 "Stream the output of a task in task.output notifications; respond when the task "
-	 "ends",
-	 END, FIELDS(follow_fields, task_in), .handle = koine_task_follow, .arg = "output",
+	 "Stream the output of a task in task.output notifications; return when the task ends", END,
+	 FIELDS(follow_fields, task_in), .handle = koine_task_follow, .arg = "output",
 	 .flags = METHOD_LATER},
 	{"task.wait", "Wait until a task ends", END, FIELDS(task_fields, task_in),
 	 .handle = koine_task_follow, .flags = METHOD_LATER},

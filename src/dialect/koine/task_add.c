@@ -143,11 +143,12 @@ static struct done handle_add(struct call *c)
 		FIELD_AS("retries", INT, add_in, new.retries,                                      \
 			 "Number of retries after a failure"),                                     \
 		FIELD_AS("retry_delay", INT, add_in, new.task.retry_ms,                            \
-			 "Milliseconds before the first retry; each further retry doubles the "    \
-			 "delay; default 1000"),                                                   \
-		FIELD_AS("host", STRING, add_in, new.task.on_host,                                 \
-			 "Name of the host that runs the task; default: this host if the task "    \
-			 "has a project or folder, otherwise \"any\""),                            \
+			 "Delay in milliseconds before the first retry, doubled for each further " \
+			 "retry; default 1000"),                                                   \
+		FIELD_AS(                                                                          \
+			"host", STRING, add_in, new.task.on_host,                                  \
+			"Host that runs the task, or \"any\"; default: this host if the task has " \
+			"a project or folder, otherwise \"any\""),                                 \
 		FIELD_AS("on", STRING, add_in, new.task.on_label,                                  \
 			 "Run the task only on a host with this label"),                           \
 		FIELD_AS("project", STRING, add_in, new.task.project,                              \
@@ -162,7 +163,7 @@ static const struct field add_fields[] = {
 		 .for_humans = HUMANS),
 	ADD_FIELDS,
 	FIELD_AS("metadata", OBJECT, add_in, new.task.metadata.value,
-		 "Any JSON object, which koine stores but does not use"),
+		 "JSON object that koine stores unchanged"),
 };
 
 static const struct field run_fields[] = {
@@ -174,8 +175,8 @@ static const struct field run_fields[] = {
 #define ADDED "{project:string id:string state:queued|running|completed|failed|cancelled}"
 
 static const struct method rows[] = {
-	{"task.add", "Add a task; respond when it is on disk", ADDED, FIELDS(add_fields, add_in),
-	 .handle = handle_add, .flags = METHOD_LATER},
+	{"task.add", "Add a task; return when it is stored on disk", ADDED,
+	 FIELDS(add_fields, add_in), .handle = handle_add, .flags = METHOD_LATER},
 	{"task.run", "Add a task that runs a command; agents cannot call this method", ADDED,
 	 FIELDS(run_fields, add_in), .handle = handle_add,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},

@@ -10,10 +10,10 @@
 
 static const struct setting rows[] = {
 	{"mcp", "token_file", SET_PATH, SETTING_TEXT(struct mcp_settings, token_file),
-	 "file (mode 0600) with the token for HTTP clients; empty means the file mcp.token, which "
-	 "koined creates in the folder of the store, and off means that no token is required"},
+	 "file (mode 0600) with the token for HTTP clients; empty means mcp.token in the store's "
+	 "folder, which koined creates; off disables the token"},
 	{"mcp", "session_idle", SET_SECONDS, offsetof(struct mcp_settings, session_idle_ms), 1,
-	 30 * 86400, "seconds without a request until the session of an HTTP client ends"},
+	 30 * 86400, "seconds without a request after which an HTTP client's session ends"},
 };
 
 static const struct mcp_settings defaults = {.session_idle_ms = 86400 * 1000};

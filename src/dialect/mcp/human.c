@@ -435,7 +435,7 @@ static void write_denied(struct json *j, const struct approval *a)
 
 	json_member_str(j, "behavior", "deny");
 	if (a->status == APPROVAL_EXPIRED)
-		said = TEXT("the request timed out");
+		said = TEXT("no decision before the deadline");
 	else if (a->status == APPROVAL_SUPERSEDED)
 		said = TEXT("the request was withdrawn");
 	else if (said.len == 0)

@@ -443,10 +443,9 @@ static const struct field delete_fields[] = {ID(tool_in)};
 
 static const struct mcp_tool tools[] = {
 	{.row = {"memory_search",
-		 "Search common memories and memories of this project, best match first. "
-		 "Use this tool before you rely on earlier decisions, and before you ask "
-		 "the user "
-		 "a question that may have been answered already.",
+		 "Search the memories of this project and the memories shared by all projects, "
+		 "best match first. Use this tool before you rely on earlier decisions, and before "
+		 "you ask the user a question that may have been answered already.",
 		 FIELDS(search_fields, tool_in), .handle = handle_search, .before = before_search,
 		 .where = READER, .arg = &group},
 	 .title = "Search memory",

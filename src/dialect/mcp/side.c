@@ -167,7 +167,7 @@ static const struct field open_fields[] = {
 };
 
 static const struct method open_row = {
-	"mcp.open", "Describe the client; koine mcp sends this message first on a connection",
+	"mcp.open", "Describe the client; must be the first message on a connection",
 	FIELDS(open_fields, open_in), .handle = handle_open};
 
 /* ---- messages ---- */

@@ -310,7 +310,7 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
 			  "\"items\":" A_TASK "}},\"required\":[\"tasks\"]}",
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
-	{.row = {"task_cancel", "Cancel a queued or running task and end its processes.",
+	{.row = {"task_cancel", "Cancel a queued or running task and terminate its processes.",
 		 FIELDS(id_fields, one_in), .handle = handle_cancel, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Cancel a task",

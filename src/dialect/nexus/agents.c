@@ -375,7 +375,8 @@ static int may_stop(struct call *c)
 		return refuse(&c->error, REFUSE_FORBIDDEN,
 			      "only koined's own user and root can shut it down");
 	if (!c->server->opts.on_stop_asked)
-		return refuse(&c->error, REFUSE_FORBIDDEN, "this server cannot be stopped");
+		return refuse(&c->error, REFUSE_FORBIDDEN,
+			      "this server does not accept stop requests");
 	return 0;
 }
 

@@ -108,8 +108,8 @@ static const struct method methods[] = {
 	{"destroy_agent", "End a conversation", "object", FIELDS(destroy_fields, nexus_in),
 	 .handle = nexus_destroy_agent, .flags = METHOD_LATER},
 	{"shutdown",
-	 "Stop the server; on the path /agent/ID, only set should_shutdown of the agent", "object",
-	 .handle = nexus_shutdown, .flags = METHOD_LATER},
+	 "Stop the server; on the path /agent/ID, only set the agent's should_shutdown flag",
+	 "object", .handle = nexus_shutdown, .flags = METHOD_LATER},
 	{"shutdown_server", "Stop the server", "object", .handle = nexus_shutdown_server},
 };
 
@@ -124,7 +124,7 @@ static const struct setting rows[] = {
 	 "file (mode 0600) with the token that calls must send; empty means koine.token_file"},
 	{"nexus", "shutdown", SET_WORD, offsetof(struct nexus_settings, shutdown), 0, 0,
 	 "effect of the shutdown method: daemon (stop koined), listener (close the listener) or "
-	 "off (refuse the call)",
+	 "off (reject the call)",
 	 .words = shutdown_words},
 };
 

@@ -43,8 +43,8 @@ static const struct field search_fields[] = {
 };
 
 static const struct field get_fields[] = {
-	FIELD_AS("Path", STRING, ocg_memory_in, path, "Id, or unique id prefix, of the memory",
-		 .default_text = ""),
+	FIELD_AS("Path", STRING, ocg_memory_in, path,
+		 "Id of the memory, or a unique prefix of the id", .default_text = ""),
 };
 
 static const struct field store_fields[] = {
@@ -106,8 +106,8 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "owner of the memories that clients store and search; empty means that clients store "
-	 "common memories"},
+	 "user who owns the memories that clients store and search; empty means that memories have "
+	 "no owner"},
 };
 
 static const struct ocg_settings defaults;

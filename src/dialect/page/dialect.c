@@ -38,7 +38,7 @@ static const struct setting rows[] = {
 	 "none",
 	 .check = check_behind},
 	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
-	 "days until a browser needs a new sign-in link"},
+	 "days after which a browser needs a new sign-in link"},
 };
 
 static const struct page_settings defaults = {.keep_days = 30};

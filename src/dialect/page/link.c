@@ -77,7 +77,7 @@ static int have_listener(struct call *c, const struct endpoint **ret)
 		*ret = page_listener(c->server);
 	if (r == 0 && !*ret)
 		r = refuse(&c->error, REFUSE_UNAVAILABLE,
-			   "the page is disabled by [listen] page = off");
+			   "the page is disabled ([listen] page = off)");
 	if (r == 0)
 		r = page_hold_port(*ret, &c->error);
 	return r;
@@ -193,7 +193,8 @@ static struct done handle_end(struct call *c)
 /* ---- the method table ---- */
 
 static const struct field end_fields[] = {
-	FIELD(STRING, end_in, id, "Id, or unique id prefix, of the browser", .required = true),
+	FIELD(STRING, end_in, id, "Id of the browser, or a unique prefix of the id",
+	      .required = true),
 };
 
 const struct method page_methods[PAGE_METHODS] = {

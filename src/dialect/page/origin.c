@@ -174,11 +174,11 @@ int page_hold_port(const struct endpoint *e, struct error *error)
 		return 0;
 	fd = hold(v6, port);
 	if (fd == -EADDRINUSE)
-		return refuse(error, REFUSE_UNAVAILABLE,
-			      "another program listens at localhost on the same port as %s and "
-			      "could impersonate the page; set another port: [listen] page = "
-			      "http:127.0.0.1:PORT",
-			      e->address);
+		return refuse(
+			error, REFUSE_UNAVAILABLE,
+			"another program uses the port of %s on localhost and could impersonate "
+			"the page; set another port: [listen] page = http:127.0.0.1:PORT",
+			e->address);
 	/* Without the other protocol, no program can listen there. */
 	if (fd < 0 && fd != -EAFNOSUPPORT && fd != -EADDRNOTAVAIL)
 		return refuse(error, REFUSE_UNAVAILABLE, "cannot reserve port %u of %s: %s", port,

@@ -3,7 +3,7 @@
  *
  * The asker gives an id or gets one. Rules of the settings (`allow`, `ask`, `deny`; the last that
  * matches wins) and grants answer first, then a human. The outcome is stored before anybody is
- * told, the first decision wins, and "no answer in time" is never "denied".
+ * told, the first decision wins, and "timed out waiting for an answer" is never "denied".
  *
  * Hosts that share a store have one inbox: whoever waits is told what was decided on any of them.
  *

@@ -113,7 +113,9 @@ static int check_room(const struct approvals *a, struct error *error)
 		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (a->n_coming_bytes > APPROVAL_COMING_BYTES_MAX)
 		return refuse(error, REFUSE_LIMIT,
-			      "too many approval requests at once; try again later");
+			      "approval requests in progress use too much memory (limit %d bytes); "
+			      "try again later",
+			      APPROVAL_COMING_BYTES_MAX);
 	return 0;
 }
 
@@ -262,8 +264,8 @@ static int keep_new(struct approval_ask *ask, struct connection *db, struct aren
 		r = refuse(&ask->error, REFUSE_UNAVAILABLE,
 			   "no policy matches this request, and asking a human is disabled");
 	if (r == 0 && ask->row.status == APPROVAL_PENDING && ask->full)
-		r = refuse(&ask->error, REFUSE_LIMIT, "too many pending approvals: %u/%u",
-			   ask->total - 1, ask->approvals->opts.pending);
+		r = refuse(&ask->error, REFUSE_LIMIT, "too many pending approvals (limit %u)",
+			   ask->approvals->opts.pending);
 	if (r == 0)
 		r = arena_copy_text(&ask->arena, ask->row.decided_by, &ask->row.decided_by) ?:
 			arena_copy_text(&ask->arena, ask->row.comment, &ask->row.comment) ?:

@@ -41,7 +41,7 @@ static int check_grant(const struct approval_decision *d, struct error *error)
 		return 0;
 	if (d->status != APPROVAL_APPROVED && d->status != APPROVAL_DENIED)
 		return refuse_field(error, "grant",
-				    "a grant requires the decision approved or denied");
+				    "a grant requires the decision approve or deny");
 	if (d->grant_ms < 0 || d->grant_ms > longest_ms)
 		return refuse_field(error, "grant_time",
 				    "grant time must be between 0 and 100 years, not %lld ms",

@@ -76,9 +76,8 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
 	return refuse(l->error, REFUSE_FORBIDDEN,
-		      "process %d (%.32s) belongs to process %d (%.32s), an agent that asks for "
-		      "approvals; "
-		      "a human must decide from another terminal (%s)",
+		      "process %d (%.32s) belongs to process %d (%.32s), an agent that requests "
+		      "approvals: a human must decide from another terminal (%s)",
 		      (int)who->pid, who->name, (int)agent->pid, agent->name, way_out);
 }
 
@@ -112,8 +111,8 @@ static int check_one(const struct look *l, const struct process_seen *who,
 
 static int refuse_unknown(const struct look *l)
 {
-	return refuse(l->error, REFUSE_FORBIDDEN, "cannot identify the deciding process (%s)",
-		      way_out);
+	return refuse(l->error, REFUSE_FORBIDDEN,
+		      "cannot identify the process that sent the decision (%s)", way_out);
 }
 
 static int check_process(const struct look *l, pid_t pid, struct process_seen *ret_who)

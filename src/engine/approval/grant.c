@@ -127,7 +127,7 @@ static int check_grant(const struct grant *row, struct error *error)
 		return refuse_field(error, "tool",
 				    "a grant requires a tool, an agent, a session or a pattern");
 	if (row->expires_ms != 0 && row->expires_ms <= clock_utc_ms())
-		return refuse_field(error, "expires", "expires must be in the future");
+		return refuse_field(error, "expires", "expires must be a time in the future");
 	return 0;
 }
 

@@ -119,7 +119,7 @@ static void decided(struct firing *f, const struct approval *row)
 		const char *words;
 	} answers[N_APPROVAL_STATUSES] = {
 		[APPROVAL_DENIED] = {OUTCOME_DENIED, "denied"},
-		[APPROVAL_EXPIRED] = {OUTCOME_EXPIRED, "no decision in time"},
+		[APPROVAL_EXPIRED] = {OUTCOME_EXPIRED, "no decision before the deadline"},
 		[APPROVAL_SUPERSEDED] = {OUTCOME_SUPERSEDED, "the request was withdrawn"},
 	};
 	const char *words = answers[row->status].words;
@@ -192,8 +192,9 @@ void firing_ask(struct firing *f)
 	int r;
 
 	if (!a->opts.approvals) {
-		firing_done(f, OUTCOME_NO_APPROVER,
-			    "approval required, but this server does not support approvals");
+		firing_done(
+			f, OUTCOME_NO_APPROVER,
+			"the action requires approval, but this server does not support approvals");
 		return;
 	}
 	if (!has_room(a, f)) {

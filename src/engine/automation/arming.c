@@ -114,7 +114,7 @@ static void arming_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		log_err("could not prepare rules, retrying", "error=%s retry_ms=%d",
+		log_err("could not load rule state, retrying", "error=%s retry_ms=%d",
 			fault_words(result), ARM_AGAIN_MS);
 		timer_start(m->again, ARM_AGAIN_MS);
 		return;
@@ -129,7 +129,7 @@ static void arming_finished(struct work *w, int result)
 		n_new++;
 	}
 	if (n_new > 0)
-		log_info("rules prepared", "new=%u all=%u", n_new, a->n_rules);
+		log_info("rule state loaded", "new=%u all=%u", n_new, a->n_rules);
 	arming_free(m);
 	asks_withdraw_old(a);
 	rules_listen(a);

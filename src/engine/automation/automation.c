@@ -228,7 +228,7 @@ int automation_run(struct automation *a, struct text project, struct text rule,
 	int e = check_running(a, error) ?: rule_find(a, project, rule, &r, error);
 
 	if (e == 0 && !r->armed)
-		e = refuse(error, REFUSE_UNAVAILABLE, "the rule is not ready yet");
+		e = refuse(error, REFUSE_UNAVAILABLE, "the rule is not loaded yet; try again");
 	return e ?: rule_run(r, fn, arg, error);
 }
 

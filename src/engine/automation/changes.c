@@ -166,7 +166,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 	enum change change = change_of(event);
 
 	if (event == WATCH_OVERFLOW) {
-		log_warn("file changes missed", "folder=%s", path);
+		log_warn("inotify queue overflowed, file changes lost", "folder=%s", path);
 		return;
 	}
 	if (c->opts.take(f->arg, change, below + (*below == '/')))

@@ -82,7 +82,7 @@ static void give_back_finished(struct work *w, int result)
 	struct firing *f = list_entry(w, struct firing, work);
 
 	if (result != 0)
-		log_warn("rule occurrence dropped", "rule=%.*s reason=stopping",
+		log_warn("rule run skipped", "rule=%.*s reason=stopping",
 			 TEXT_ARGS(f->rule->def.id));
 	firing_free(f);
 }

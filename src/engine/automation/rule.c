@@ -154,9 +154,10 @@ static int check_webhook(const struct rule *d, struct error *error)
 				    "webhook must start with http:// or https://, not '%.*s'",
 				    TEXT_ARGS(text_cut(d->url, 20)));
 	if (d->forbidden)
-		return refuse_field(
-			error, "webhook",
-			"webhook address is not allowed by [project] webhooks in koine.conf");
+		return refuse_field(error, "webhook",
+				    "webhook '%.*s' is not allowed: it matches no URL in [project] "
+				    "webhooks in koine.conf",
+				    TEXT_ARGS(text_cut(d->url, 60)));
 	return 0;
 }
 

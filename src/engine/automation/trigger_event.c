@@ -31,7 +31,8 @@ uint64_t *matching_steps(const struct live_rule *r)
 void matching_end(struct automation *a, struct text type)
 {
 	if (a->steps[0] == 0 || a->steps[1] == 0)
-		conditions_spent(&a->steps_told_ms, "rule conditions skipped", type);
+		conditions_spent(&a->steps_told_ms, "rule conditions take too long, skipping event",
+				 type);
 }
 
 /* ---- whom it concerns ---- */

@@ -215,7 +215,7 @@ int trust_check(const struct trust_offer *o, struct text digest, struct error *e
 		return 0;
 	return refuse(
 		error, REFUSE_CONFLICT,
-		"the project's settings have changed since you reviewed them: review them again");
+		"the project's automation has changed since you reviewed it; review it again");
 }
 
 int trust_write(struct trust *t, struct text folder, struct text digest, int64_t now_ms)

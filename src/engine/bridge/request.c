@@ -124,7 +124,7 @@ static void leave_part(struct bridged_part *p, int result, const struct error *e
 
 	p->state = PART_LEFT;
 	if (result != REFUSE_STOPPING)
-		log_info("request requires a decision in the agent",
+		log_info("request must be decided in the agent's own dialog",
 			 "server=%s request=%.*s reason=\"%s\"", q->bridge->name, TEXT_ARGS(q->id),
 			 result > 0 ? error->text : fault_words(result));
 }

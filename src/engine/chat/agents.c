@@ -129,7 +129,9 @@ int chat_set_agents(struct chat *chat, struct agent *const *agents, unsigned n, 
 		n_new += roster->members[i].own;
 	if (r == 0 && chat->n_agents + n_new > CHAT_AGENTS_MAX)
 		r = refuse(error, REFUSE_LIMIT,
-			   "agents were reloaded too often; restart koined to use the new agents");
+			   "too many agents since koined started (limit %d); restart koined to use "
+			   "the new agents",
+			   CHAT_AGENTS_MAX);
 	if (r != 0) {
 		free_roster(roster);
 		return r;

@@ -38,7 +38,7 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct error 
 		return refuse(error, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
 			      CHAT_TEXT_MAX);
 	if (in->system.len > 0 && memchr(in->system.data, '\0', in->system.len))
-		return refuse_field(error, "system_prompt", "system_prompt has a NUL character");
+		return refuse_field(error, "system_prompt", "system_prompt has a NUL byte");
 	return in->agent.data ? chat_check_agent(chat, in->agent, "model", error) : 0;
 }
 
@@ -221,7 +221,7 @@ int conversation_find_ended(struct connection *db, struct arena *a, int64_t numb
 	int r = store_conversation_find_ended(db, number, a, ret_row, &found);
 
 	if (r == 0 && !found)
-		return refuse(error, REFUSE_NOT_FOUND, "ended conversation not found: number %lld",
+		return refuse(error, REFUSE_NOT_FOUND, "ended conversation not found: %lld",
 			      (long long)number);
 	return r;
 }

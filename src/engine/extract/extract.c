@@ -304,7 +304,7 @@ static void on_end(void *arg, const struct agent_end *end)
 	x->turn = NULL;
 	chat_note_spent(&x->spend, x->agent, end);
 	if (x->answer.err != 0)
-		no_answer(x, "the agent's response is too long");
+		no_answer(x, "the agent's response exceeds its size limit");
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
 		submit(x, look_run, look_finished, false);
 	else

@@ -49,7 +49,7 @@ static bool is_recent(const struct store_kept *kept, const struct store_position
 static void tell_of(const struct held_index *h, const char *what, int r)
 {
 	log_info(what, "scope=%s error=%s", scope_kind_name(h->scope.kind),
-		 r > 0 ? "index too large" : strerror(-r));
+		 r > 0 ? "the index exceeds its size limit" : strerror(-r));
 }
 
 bool build_open_file(struct memory_indexes *m, struct held_index *h, struct connection *c,
@@ -70,7 +70,7 @@ bool build_open_file(struct memory_indexes *m, struct held_index *h, struct conn
 		return false;
 	r = index_reading_new(m->folder, &kept, indexes_fingerprint(m, scratch), &opts, &h->file);
 	if (r != 0)
-		tell_of(h, "index file not used", r);
+		tell_of(h, "could not use index file", r);
 	h->caught_up = kept.position;
 	h->n_behind = (uint64_t)(h->catch_up.change - kept.position.change);
 	if (h->catch_up.seq > kept.position.seq)
@@ -86,7 +86,7 @@ int build_read_file(struct memory_indexes *m, struct held_index *h)
 	if (r == 0 && !done)
 		return 0;
 	if (r != 0) {
-		tell_of(h, "index file not used", r);
+		tell_of(h, "could not use index file", r);
 		index_reading_free(h->file);
 		h->file = NULL;
 		h->source = SOURCE_NONE;

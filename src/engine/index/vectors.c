@@ -85,7 +85,8 @@ static int judge(const struct embeddings_answer *a, struct error *error)
 		return refuse(error, REFUSE_PARAMS, "the model rejected the input: %s", a->text);
 	case EMBEDDINGS_LATER:
 	case EMBEDDINGS_WRONG:
-		return refuse(error, REFUSE_UNAVAILABLE, "no response from the model: %s", a->text);
+		return refuse(error, REFUSE_UNAVAILABLE, "the embedding model is not available: %s",
+			      a->text);
 	}
 	return 0;
 }
@@ -143,7 +144,8 @@ int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, 
 		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (e->n_guests >= VECTORS_ASKS_MAX)
 		return refuse(error, REFUSE_LIMIT,
-			      "too many requests wait for the model (limit %u)", VECTORS_ASKS_MAX);
+			      "too many requests are waiting for the embedding model (limit %u)",
+			      VECTORS_ASKS_MAX);
 	if (!q)
 		return -ENOMEM;
 	*q = (struct vectors_ask) {
@@ -199,7 +201,8 @@ static int read_batch(const struct batch *b, struct arena *a, struct vectors *v,
 	arena_init(&tree, READ_ARENA);
 	r = embeddings_read(&tree, b->answer, b->n, &read, error);
 	if (r == 0 && v->dim != 0 && v->dim != read.dim)
-		r = refuse(error, REFUSE_UNAVAILABLE, "the model's vectors differ in length");
+		r = refuse(error, REFUSE_UNAVAILABLE,
+			   "the model returned vectors of different lengths");
 	if (r == 0 && v->dim == 0) {
 		v->dim = read.dim;
 		*numbers = arena_alloc(a, (size_t)v->n * v->dim * sizeof(float));

@@ -551,8 +551,8 @@ int memory_get_at(struct memories *m, int lane, struct arena *a, const struct me
 		history_then(c, a, at_ms, ret_memory, &valid);
 
 	if (r == 0 && !valid)
-		return refuse(error, REFUSE_NOT_FOUND, "memory '%.*s' was not valid at that time",
-			      TEXT_ARGS(id));
+		return refuse(error, REFUSE_NOT_FOUND,
+			      "memory '%.*s' was not valid at the time in 'at'", TEXT_ARGS(id));
 	return r;
 }
 

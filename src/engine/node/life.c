@@ -170,7 +170,7 @@ int node_await_former(struct node *n, struct error *error)
 	uint64_t since_ms = clock_steady_ms();
 
 	if (r == 0 && !ended)
-		log_info("waiting for the previous lease to expire", "host=%.*s",
+		log_info("previous lease is still valid, waiting for it to expire", "host=%.*s",
 			 TEXT_ARGS(n->us.name));
 	for (now = first; r == 0 && !ended && now.seen_ms == first.seen_ms;) {
 		uint64_t asked_ms;

@@ -50,7 +50,8 @@ static bool is_meant(struct way *w, struct heard *h)
 		return true;
 	holds = conditions_hold(&w->conditions, h->tree, &n->steps);
 	if (n->steps == 0)
-		conditions_spent(&n->steps_told_ms, "notifier conditions skipped", h->type);
+		conditions_spent(&n->steps_told_ms,
+				 "notifier conditions take too long, skipping event", h->type);
 	return holds;
 }
 

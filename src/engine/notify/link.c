@@ -40,7 +40,7 @@ static int refuse_unknown(struct notify *n, struct error *error)
 	rate_note(&n->wrong, now);
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "reason=\"unknown link\"");
 	return refuse(error, REFUSE_NOT_FOUND,
-		      "Unknown link: the address was altered, or koined has sent a newer link.");
+		      "Unknown link: it was altered, or a newer link has replaced it.");
 }
 
 static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,

@@ -106,8 +106,8 @@ static int check(const struct notify *n, const struct way *w, struct text name, 
 		return refuse(error, REFUSE_NOT_FOUND, "notifier not found in the settings: '%.*s'",
 			      TEXT_ARGS(text_cut(name, 40)));
 	if (!w->notifier)
-		return refuse(error, REFUSE_UNAVAILABLE, "notifier '%s' is off: %.120s", w->name,
-			      w->error);
+		return refuse(error, REFUSE_UNAVAILABLE, "notifier '%s' is disabled: %.120s",
+			      w->name, w->error);
 	if (count >= TESTS_MAX)
 		return refuse(error, REFUSE_LIMIT, "too many notifier tests are running (limit %d)",
 			      TESTS_MAX);

@@ -458,7 +458,7 @@ void way_free(struct way *w)
 		struct message *m = list_entry(first, struct message, link);
 
 		if (m->test)
-			test_failed(m->test, "the settings were reloaded");
+			test_failed(m->test, "interrupted by a reload of the settings");
 		message_drop(m);
 	}
 	list_remove(&w->link);

@@ -180,8 +180,8 @@ int words_of_approval(struct arena *a, const struct approval *row, const char *h
 	/* What is cut says so, and how much there is. */
 	if (cut.len < input.len)
 		buf_printf(&text,
-			   "…\n\nTRUNCATED: this message shows the first %zu of %zu bytes. Read "
-			   "the full request with koine approvals before you approve it.",
+			   "…\n\nTRUNCATED: this message shows the first %zu of %zu bytes. To read "
+			   "the full request before you approve it, run `koine approvals`.",
 			   cut.len, input.len);
 	add_asker(&text, row, row->host.len > 0 ? row->host : text_of(host));
 	buf_done(&input);

@@ -51,8 +51,9 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 int consent_ask(struct consent *c, const struct approval_new *in, struct error *error)
 {
 	if (!c->approvals)
-		return refuse(error, REFUSE_FORBIDDEN,
-			      "approval required, but this server does not support approvals");
+		return refuse(
+			error, REFUSE_FORBIDDEN,
+			"the action requires approval, but this server does not support approvals");
 	return approval_wait(c->approvals, in, on_kept, on_decided, c, &c->waiter, error);
 }
 

@@ -401,8 +401,7 @@ int process_feed(struct process *p, struct text data, bool eof, struct error *er
 		return refuse(error, REFUSE_CONFLICT, "process %s has closed its input", p->id);
 	if (r == -ENOBUFS)
 		return refuse(error, REFUSE_LIMIT,
-			      "process %s has not read its earlier input yet; try again later",
-			      p->id);
+			      "process %s has not read its previous input; try again later", p->id);
 	return r;
 }
 

@@ -279,7 +279,7 @@ static void read_finished(struct work *w, int result)
 		f->n_reading /= 2;
 		read_submit(f);
 	} else {
-		log_debug("could not read what other hosts changed", "noun=%s error=%s",
+		log_debug("could not read changes from other hosts", "noun=%s error=%s",
 			  f->records->opts.name, fault_words(result));
 		f->failed = true;
 		timer_start(f->timer, READ_FAULT_MS);

@@ -28,7 +28,7 @@ static int word_loss(const struct sessions *s, struct arena *a, struct session *
 	row->error = TEXT(restarted);
 	if (!row->host.data || (at_start && node_is_us(s->opts.node, row->host)))
 		return 0;
-	snprintf(text, sizeof(text), "host %.*s was lost", TEXT_ARGS(row->host));
+	snprintf(text, sizeof(text), "host %.*s was declared dead", TEXT_ARGS(row->host));
 	return arena_copy_text(a, text_of(text), &row->error);
 }
 

@@ -126,7 +126,7 @@ static int check_room(const struct sessions *s, struct error *error)
 		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (s->n_drains > 0)
 		return refuse(error, REFUSE_UNAVAILABLE,
-			      "koined is draining before a stop and accepts no new sessions");
+			      "koined is draining and accepts no new sessions");
 	if (!node_allows(s->opts.node))
 		return refuse(error, REFUSE_UNAVAILABLE,
 			      "lost connection to the database; this host starts no work until it "

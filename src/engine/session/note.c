@@ -34,8 +34,10 @@ int agent_note_add(struct events *events, const struct hook_note *in, struct err
 	int r;
 
 	if (!e.type)
-		return refuse_field(error, "what",
-				    "invalid 'what': use started, asked, tool, stopped or ended");
+		return refuse_field(
+			error, "what",
+			"invalid 'what' '%.*s': use started, asked, tool, stopped or ended",
+			TEXT_ARGS(text_cut(in->what, 40)));
 	r = check(in->agent, AGENT_NOTE_NAME_MAX, "agent", error) ?:
 	    check(in->session, AGENT_NOTE_NAME_MAX, "session_id", error) ?:
 	    check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", error) ?:

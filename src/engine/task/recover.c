@@ -43,7 +43,7 @@ static const char *settle_abandoned(const struct tasks *t, struct arena *a, stru
 	row->state = cancel ? TASK_CANCELLED : TASK_FAILED;
 	row->error = !cancel ? TEXT("daemon restarted") : (struct text) {0};
 	if (!cancel && !ours) {
-		snprintf(lost, sizeof(lost), "host %.*s was lost", TEXT_ARGS(row->host));
+		snprintf(lost, sizeof(lost), "host %.*s was declared dead", TEXT_ARGS(row->host));
 		(void)arena_copy_text(a, text_of(lost), &row->error);
 	}
 	return cancel ? "task.cancelled" : "task.failed";
@@ -277,7 +277,7 @@ int tasks_recover(struct tasks *t, struct error *error)
 	sweep_all(t->owner);
 	r = settle(t, &a, &rows, &n);
 	if (r == -EBADMSG)
-		r = refuse(error, REFUSE_UNAVAILABLE, "%s contains a task that koine did not write",
+		r = refuse(error, REFUSE_UNAVAILABLE, "%s contains an invalid task row",
 			   store_path(t->store));
 	if (r == 0)
 		r = load_all(t, &a, rows, n);
@@ -313,7 +313,7 @@ static void take_reaped(void *tasks, const struct record_reaped *reaped)
 	for (unsigned i = 0; i < reaped->n; i++)
 		sync_reaped(tasks, &rows[i]);
 	if (reaped->n > 0)
-		log_info("took over tasks of lost hosts", "n=%u", reaped->n);
+		log_info("took over tasks of dead hosts", "n=%u", reaped->n);
 }
 
 /* ---- how many have ended ---- */
@@ -384,7 +384,7 @@ static void on_fenced(void *tasks)
 	for (; (first = list_first(&t->running)); n++)
 		run_fence(list_entry(first, struct live, link)->run);
 	if (n > 0)
-		log_warn("running tasks stopped", "n=%u", n);
+		log_warn("stopped running tasks", "n=%u", n);
 	wake_send(t->more);
 }
 

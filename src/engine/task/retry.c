@@ -144,7 +144,7 @@ static int refuse_full(struct retry *q)
 	const struct tasks *t = q->request.tasks;
 
 	return refuse(&q->request.error, REFUSE_LIMIT,
-		      "Queue full: no space for %.*s and its skipped dependents (limit %u)",
+		      "Queue full: cannot requeue %.*s and its skipped dependents (limit %u)",
 		      TEXT_ARGS(q->request.id), t->queue);
 }
 

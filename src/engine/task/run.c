@@ -524,7 +524,7 @@ static void end_unbegun(struct run *r)
 	if (r->attempt.intent == INTENT_STOP)
 		put_back(r);
 	else
-		give_up(r, "the attempt ended before the task started");
+		give_up(r, "the attempt was cancelled before the program started");
 	wake_send(t->more);
 }
 

@@ -134,8 +134,7 @@ static int check_where(const struct tasks *t, struct text host, struct text labe
 		return refuse_field(error, "on", "'on' must have 1 to %d bytes, not %zu",
 				    TASK_NAME_MAX, label.len);
 	if (label.data && !node_shares(t->node))
-		return refuse_field(error, "on",
-				    "'on' cannot be used: no other host shares this store");
+		return refuse_field(error, "on", "'on' requires a store that several hosts share");
 	if (!host.data || text_is(host, TASK_ANY_HOST) || node_find(t->node, host))
 		return 0;
 	return refuse_field(error, "host", "host not found: '%.*s'",

@@ -706,8 +706,7 @@ static int check_pause(const struct tasks *t, struct text group, bool paused, st
 	if (!group.data)
 		return 0;
 	if (group.len == 0 || group.len > TASK_NAME_MAX || memchr(group.data, '\0', group.len))
-		return refuse_field(error, "group",
-				    "group must have 1 to %d bytes, and no NUL byte",
+		return refuse_field(error, "group", "group must have 1 to %d bytes without NUL",
 				    TASK_NAME_MAX);
 	if (paused && t->n_paused >= TASK_PAUSES_MAX)
 		return refuse(error, REFUSE_LIMIT, "too many paused groups (limit %d)",

@@ -380,7 +380,8 @@ static bool is_there(const struct spawn_opts *opts)
 static int explain_directory(const char *cwd, int r, struct error *error)
 {
 	if (r == -EACCES)
-		return refuse(error, REFUSE_FORBIDDEN, "no permission to enter %s", cwd);
+		return refuse(error, REFUSE_FORBIDDEN, "no permission to access the directory %s",
+			      cwd);
 	return refuse(error, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
 }
 
@@ -393,7 +394,7 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, error);
 	if (step == SPAWN_CONFINE)
-		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict writes of %s: %s", program,
+		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict where %s writes: %s", program,
 			      uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(error, REFUSE_NOT_FOUND, "no such program: %s", program);

@@ -104,7 +104,8 @@ static int allow(int ruleset, const char *path, struct error *error)
 	if (fd < 0)
 		return refuse(error, REFUSE_CONFLICT, "%s: %s", path, strerror(errno));
 	if (!is_at(fd, path))
-		return refuse(error, REFUSE_CONFLICT, "%s has been replaced", path);
+		return refuse(error, REFUSE_CONFLICT,
+			      "%s was replaced after the conversation was created", path);
 	return add_rule(ruleset, fd);
 }
 

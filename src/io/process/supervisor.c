@@ -159,7 +159,7 @@ static void on_swept(struct supervised *s)
 		return;
 	}
 	if (s->n_sweeps >= SWEEPS_MAX)
-		log_warn("processes still running", "%s", s->what);
+		log_warn("processes did not exit", "%s", s->what);
 	tell_exit(s);
 }
 

@@ -98,7 +98,7 @@ static int read_head(struct word_table *t, struct text file, size_t *ret_names, 
 	*ret_names = number_at(file.data + 20);
 	if (t->dim == 0 || t->dim > WORD_TABLE_DIM_MAX || t->n == 0 ||
 	    t->n > WORD_TABLE_WORDS_MAX || *ret_names > t->n * NAME_MAX_BYTES)
-		return refuse_table(error, "invalid sizes in the header");
+		return refuse_table(error, "the header contains invalid sizes");
 	if (file.len != padded(HEAD + t->n * (8 + t->dim) + *ret_names))
 		return refuse_table(error, "the file's length does not match its header");
 	if (long_at(file.data + 24) != word_table_checksum(file.data + HEAD, file.len - HEAD))

@@ -79,7 +79,7 @@ static int check_name(const char *path, struct error *error)
 	const char *name = slash ? slash + 1 : path;
 
 	if (strlen(path) > DB_PATH_MAX)
-		return refuse(error, REFUSE_TOO_LARGE, "store path is over %d bytes: %s",
+		return refuse(error, REFUSE_TOO_LARGE, "store path is longer than %d bytes: %s",
 			      DB_PATH_MAX, db_file_tail(path));
 	if (*name == '\0' || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
 		return refuse(error, REFUSE_PARAMS, "invalid store path '%s': expected a file name",
@@ -133,7 +133,7 @@ static int resolve(const char *path, char out[DB_PATH_MAX + 1], struct error *er
 		return db_file_cannot(error, "resolve", folder, errno);
 	if (snprintf(out, DB_PATH_MAX + 1, "%s/%s", strcmp(real, "/") == 0 ? "" : real, name) >
 	    DB_PATH_MAX)
-		return refuse(error, REFUSE_TOO_LARGE, "store path is over %d bytes: %s",
+		return refuse(error, REFUSE_TOO_LARGE, "store path is longer than %d bytes: %s",
 			      DB_PATH_MAX, db_file_tail(out));
 	return 0;
 }

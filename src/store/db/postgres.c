@@ -108,7 +108,8 @@ static int take_lock(struct pg *db, const char *function, const char *refusal)
 
 static int share_lock(struct pg *db)
 {
-	return take_lock(db, "pg_try_advisory_lock_shared", "koine store move is using the store");
+	return take_lock(db, "pg_try_advisory_lock_shared",
+			 "`koine store move` is using the store");
 }
 
 /* Other koined hold it for a moment. */
@@ -190,10 +191,10 @@ static int look_inside(struct pg *db, struct error *error)
 	if (r != 0)
 		return explain(db->place, db, r, error);
 	if (n > 0 && ours == 0)
-		return refuse(
-			error, REFUSE_CONFLICT,
-			"the schema koine of %s belongs to another program; refusing to change it",
-			db->place->shown);
+		return refuse(error, REFUSE_CONFLICT,
+			      "the schema 'koine' in %s belongs to another program; refusing to "
+			      "change it",
+			      db->place->shown);
 	r = pg_check_owners(db, error);
 	return r < 0 ? explain(db->place, db, r, error) : r;
 }

@@ -123,14 +123,14 @@ static int refuse_foreign(const struct pg_place *p, const PGresult *rows, int i,
 
 	if (strcmp(kind, "schema") == 0)
 		return refuse(error, REFUSE_CONFLICT,
-			      "the schema koine of %s belongs to role '%s', but koined connects as "
-			      "'%s': tasks and triggers of that role would run with koined's "
-			      "rights (to accept that role: koine store adopt)",
+			      "the schema 'koine' in %s belongs to role '%s', but koined connects "
+			      "as '%s': that role's tasks and triggers would run with koined's "
+			      "rights (to accept the role: koine store adopt)",
 			      p->shown, PQgetvalue(rows, i, ROLE), PQgetvalue(rows, i, SELF));
 	return refuse(
 		error, REFUSE_CONFLICT,
-		"the schema koine of %s contains an object of another role: %s '%s' belongs to "
-		"role '%s', but koined connects as '%s' (to accept that role: koine store adopt)",
+		"the schema 'koine' in %s contains an object of another role: %s '%s' belongs to "
+		"role '%s', but koined connects as '%s' (to accept the role: koine store adopt)",
 		p->shown, kind, PQgetvalue(rows, i, NAME), PQgetvalue(rows, i, ROLE),
 		PQgetvalue(rows, i, SELF));
 }
@@ -157,8 +157,8 @@ int pg_check_owners(struct pg *db, struct error *error)
 	int r = find_foreign(db, &rows);
 
 	if (r == 0 && db->place->accepts && PQntuples(rows) == 0)
-		r = refuse(error, REFUSE_CONFLICT, "nothing to adopt: you already own all of %s",
-			   db->place->shown);
+		r = refuse(error, REFUSE_CONFLICT,
+			   "nothing to adopt: you already own everything in %s", db->place->shown);
 	for (int i = 0; r == 0 && !db->place->accepts && i < PQntuples(rows); i++) {
 		if (!is_accepted(db->place->accepted, rows, i))
 			r = refuse_foreign(db->place, rows, i, error);
@@ -214,8 +214,8 @@ int pg_name_holder(struct pg *db, int lock, int number)
 	r = pg_simple(db, sql, &rows);
 	if (r == 0 && PQntuples(rows) > 0) {
 		snprintf(words, sizeof(words),
-			 "another role, '%s', holds the store's lock in server process %s: end "
-			 "that session",
+			 "role '%s' holds the store's lock in PostgreSQL backend %s: end that "
+			 "session",
 			 PQgetvalue(rows, 0, 0), PQgetvalue(rows, 0, 1));
 		pg_keep_message(db, words);
 		r = -EBUSY;

@@ -281,7 +281,7 @@ static int compare_state(struct move *m, const char *was, struct error *error)
 		return 0;
 	if (strncmp(was, m->state, strcspn(m->state, " ") + 1) == 0)
 		return refuse(error, REFUSE_CONFLICT,
-			      "%s has changed since the move into %.60s started: restart the move "
+			      "%s has changed since the move to %.60s started; restart the move "
 			      "with another target",
 			      move_place_name(&m->from), move_place_name(&m->to));
 	return refuse(error, REFUSE_CONFLICT, "%s contains an unfinished move of another store",

@@ -70,7 +70,7 @@ int move_open_source(const char *url, struct move_place *p, struct error *error)
 	r = move_explain(p, query_meta(&p->conn, TEXT(MOVE_KEY), state, sizeof(state)), error);
 	if (r == 0 && state[0])
 		r = refuse(error, REFUSE_CONFLICT,
-			   "%s is incomplete: a move to this store is unfinished",
+			   "%s is incomplete: the move to this store is unfinished",
 			   move_place_name(p));
 	return r;
 }
@@ -94,8 +94,8 @@ int move_open_target(const char *url, struct move_place *p, char ret_state[MOVE_
 			      move_place_name(p));
 	if (version < *p->ops->n_steps)
 		return refuse(error, REFUSE_CONFLICT,
-			      "the move into %s was started by an older koine; restart the "
-			      "move with another target",
+			      "the move to %s was started by an older version of koine; restart "
+			      "the move with another target",
 			      move_place_name(p));
 	return 0;
 }

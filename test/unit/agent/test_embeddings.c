@@ -154,7 +154,7 @@ TEST(a_status_says_what_to_do)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		f->status = rows[i].status;
 		assert_int_equal(ask(f, &text, 1), rows[i].outcome);
-		snprintf(words, sizeof(words), "HTTP status %d", rows[i].status);
+		snprintf(words, sizeof(words), "the endpoint returned HTTP %d", rows[i].status);
 		assert_string_equal(f->text, rows[i].outcome == EMBEDDINGS_OK ? "" : words);
 	}
 }

@@ -383,7 +383,7 @@ TEST(a_reason_to_stop_is_an_outcome)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, DELTA("{\"content\":\"x\"}") STOP("content_filter") DONE);
-	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the response");
+	fails(f, "ProviderError", "agent 'm': the provider's content filter stopped the response");
 	assert_string_equal(f->text, "x");
 }
 
@@ -543,7 +543,7 @@ TEST(anthropic_has_reasons_of_its_own)
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
 	afresh(f);
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x") MESSAGE_END("refusal"));
-	fails(f, "ProviderError", "agent 'm': the provider's filter stopped the response");
+	fails(f, "ProviderError", "agent 'm': the provider's content filter stopped the response");
 	afresh(f);
 	answers(f, MESSAGE_START TEXT_DELTA("0", "x"));
 	fails(f, "ProviderError", "agent 'm': the connection closed in the middle of the response");

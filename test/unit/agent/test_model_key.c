@@ -210,7 +210,7 @@ TEST(a_key_that_is_refused_is_asked_for_anew)
 	afresh(f);
 	make_openai(f);
 	script(f, (struct step) {.status = 401, .body = "{\"error\":\"who?\"}"});
-	fails(f, "ProviderError", "agent 'm': the provider refused the key (HTTP 401): who?");
+	fails(f, "ProviderError", "agent 'm': the provider rejected the key (HTTP 401): who?");
 	assert_int_equal(f->n_asked, 1);
 	assert_int_equal(n_runs(), 3);
 }
@@ -278,7 +278,7 @@ TEST(a_key_that_is_echoed_is_hidden)
 		       .status = 401,
 		       .body = "{\"error\":{\"message\":\"Incorrect key sk-very-secret given\"}}"});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider refused the key (HTTP 401): Incorrect key [key] given");
+	      "agent 'm': the provider rejected the key (HTTP 401): Incorrect key [key] given");
 	afresh(f);
 	answers(f, "data: {\"error\":{\"message\":\"sk-very-secretsk-very-secret\"}}\n\n");
 	fails(f, "ProviderError", "agent 'm': the provider reported an error: [key][key]");
@@ -304,8 +304,8 @@ TEST(a_probe_says_what_is_there)
 		{200, "", true, "HTTP 200"},
 		{404, "not here", true, "HTTP 404"},
 		{405, "", true, "HTTP 405"},
-		{401, "a-secret", false, "agent 'm': the provider refused the key (HTTP 401)"},
-		{403, "", false, "agent 'm': the provider refused the key (HTTP 403)"},
+		{401, "a-secret", false, "agent 'm': the provider rejected the key (HTTP 401)"},
+		{403, "", false, "agent 'm': the provider rejected the key (HTTP 403)"},
 		{503, "", false, "agent 'm': the provider returned HTTP 503"},
 	};
 	struct fixture *f = *state;

@@ -347,7 +347,7 @@ TEST(a_line_of_ten_megabytes_is_refused)
 	line[0] = '{';
 	script(f, (struct step) {.body = line, .len = len, .piece = 50000});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent an invalid response: the response is too large");
+	      "agent 'm': the provider sent an invalid response: the response exceeds its size limit");
 	afresh(f);
 	answers(f, GOOD);
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);
@@ -369,7 +369,7 @@ TEST(calls_have_limits)
 	assert_true(n < sizeof(body));
 	answers(f, body);
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent an invalid response: too many tool calls");
+	      "agent 'm': the provider sent an invalid response: more than 64 tool calls");
 	assert_int_equal(f->n_calls, 0);
 }
 

@@ -213,7 +213,7 @@ TEST(tool_results_are_quoted_as_such)
 	say(f, MESSAGE_USER, "Look at the weather");
 	say(f, MESSAGE_TOOL, "Temperature: 21 degrees in Porto");
 	assert_string_equal(ask(f, "Which temperature is it?"),
-			    "A tool answered (message 2): \"Temperature: 21 degrees in Porto\"");
+			    "A tool returned (message 2): \"Temperature: 21 degrees in Porto\"");
 }
 
 TEST(what_precedes_a_question_in_its_message_counts)
@@ -287,8 +287,8 @@ TEST(finding_nothing_it_says_so_and_what_it_is)
 	struct fixture *f = *state;
 	const char *text = ask(f, "Write a long essay about the history of computing");
 
-	HAS(text, "I found nothing about your message in this conversation (1 message) or in the "
-		  "memory.");
+	HAS(text, "I found nothing about your message in this conversation (1 message) or in "
+		  "stored memories.");
 	HAS(text, "not a language model");
 	HAS(text, "koine.conf(5)");
 	assert_true(f->n_pieces > 50);

@@ -251,7 +251,7 @@ TEST(a_message_that_does_not_go_on_is_cut)
 		/* ... and none for one less. */
 		say_blanks(&w, &c, (16 << 10) - 1);
 		s->deadline_ms = 0;
-		expect_cut(&w, &c, "received less than 16384 bytes");
+		expect_cut(&w, &c, "received fewer than 16384 bytes");
 		dialer_done(&c);
 	}
 	world_done(&w);

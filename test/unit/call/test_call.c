@@ -1084,7 +1084,7 @@ TEST(an_answer_over_the_limit_becomes_an_error)
 	exchange(&f, CALL("big", "[10000]", "1"),
 		 ERROR("-32004", "Too large: the result is larger than 1000 bytes", "1"));
 	exchange(&f, "[" REQUEST("big", "[300]", "1") "," REQUEST("big", "[300]", "2") "]\n",
-		 ERROR("-32004", "the responses of the batch are too large", "null"));
+		 ERROR("-32004", "the responses to the batch exceed their size limit", "null"));
 	exchange(&f, CALL("big", "[3]", "1"), RESULT("[1,1,1]", "1"));
 	finish(&f);
 }
@@ -1117,7 +1117,7 @@ TEST(an_id_that_no_answer_can_carry_ends_the_connection)
 		say(&f, text);
 		if (i)
 			hear(&f,
-			     ERROR("-32004", "the responses of the batch are too large", "null"));
+			     ERROR("-32004", "the responses to the batch exceed their size limit", "null"));
 		else
 			hear_end(&f);
 		finish(&f);

@@ -1330,7 +1330,7 @@ TEST(too_many_are_refused_but_not_those_that_are_there)
 	assert_int_equal(ask(w, "Bash").result, 0);
 	t = ask(w, "Bash");
 	assert_int_equal(t.result, REFUSE_LIMIT);
-	assert_string_equal(t.error.text, "too many pending approvals: 2/2");
+	assert_string_equal(t.error.text, "too many pending approvals (limit 2)");
 	assert_int_equal(request(w, &in).result, 0);
 	add_rule(w, VERDICT_ALLOW, "Read", NULL);
 	assert_int_equal(ask(w, "Read").status, APPROVAL_APPROVED);

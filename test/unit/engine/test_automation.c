@@ -1057,7 +1057,7 @@ TEST(not_approved_it_does_not)
 	} ways[] = {
 		{APPROVAL_DENIED, "not today", "denied_by_approver", "denied: not today"},
 		{APPROVAL_DENIED, NULL, "denied_by_approver", "denied"},
-		{APPROVAL_EXPIRED, NULL, "approval_expired", "no decision in time"},
+		{APPROVAL_EXPIRED, NULL, "approval_expired", "no decision before the deadline"},
 		{APPROVAL_SUPERSEDED, NULL, "approval_superseded", "the request was withdrawn"},
 		{APPROVAL_RESPONDED, "hm", "error", "invalid decision for this request"},
 	};

@@ -884,7 +884,7 @@ static void count_line(void *arg, enum log_level level, const char *line)
 {
 	struct fixture *f = arg;
 
-	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "out of file descriptors");
+	f->n_warn += level == LOG_LEVEL_WARN && strstr(line, "koined has no free file descriptors");
 	f->n_info += level == LOG_LEVEL_INFO && strstr(line, "accepting connections again");
 }
 

@@ -1194,7 +1194,7 @@ TEST(http_refusals_say_what_the_body_says)
 
 	server_start(s, script);
 	c = dial(s, "http");
-	assert_fault(c, "m", -EACCES, "refused 'm': HTTP 401 Unauthorized: no key");
+	assert_fault(c, "m", -EACCES, "rejected 'm': HTTP 401 Unauthorized: no key");
 	assert_fault(c, "m", -EACCES, "HTTP 403 Forbidden: bad key");
 	assert_fault(c, "m", -EPROTO, "HTTP 404 Not Found: Go to /rpc");
 	/* An error of the method itself, whatever its status. */

@@ -415,7 +415,7 @@ TEST(a_listener_that_keeps_too_much_is_refused)
 	dial(&c);
 	post(&c, "POST", "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n",
 	     body);
-	hear(&c, "subscriptions/listen uses more than 1024 KiB");
+	hear(&c, "the subscriptions of this request exceed 1024 KiB");
 	assert_true(list_empty(&m.mcp->listens));
 	dialer_done(&c);
 	free(body);

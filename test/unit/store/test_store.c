@@ -413,7 +413,7 @@ TEST_WITH(refuses_what_is_no_store_url, setup_closed, end_faults)
 	assert_refused(f, url, "expected a file name");
 	assert_int_equal(count_files(f->dir), 0);
 	snprintf(url, sizeof(url), "sqlite:%s/%0600d", f->dir, 1);
-	assert_refused(f, url, "over 480 bytes");
+	assert_refused(f, url, "longer than 480 bytes");
 }
 
 TEST_WITH(leaves_a_file_that_is_no_database_alone, setup_closed, end_faults)

@@ -286,7 +286,7 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 	}
 	if (d->status == APPROVAL_RESPONDED && in->comment.len == 0)
 		return refuse_field(error, "comment",
-				    "comment is required: it must contain the answer");
+				    "comment is required: pass the answer as comment");
 	if (d->status == APPROVAL_RESPONDED && in->grant)
 		return refuse_field(error, "grant", "a question cannot have a grant");
 	d->comment = in->comment;
@@ -335,8 +335,8 @@ static const struct field ask_fields[] = {
 	      .required = true),
 	FIELD(OBJECT, approval_in, input, "Input of the tool; for a question: {\"msg\":…}"),
 	FIELD(STRING, approval_in, id,
-	      "Id chosen by the client; default: generated. If an equal request with this id "
-	      "exists, the call waits for that request"),
+	      "Id chosen by the client; default: generated. Repeat the same request with this id "
+	      "to wait for the same decision"),
 	FIELD(STRING, approval_in, kind,
 	      "Kind of request: function_call (permission) or human_contact (question)",
 	      .default_text = "function_call", WORDS("function_call", "human_contact")),
@@ -345,7 +345,8 @@ static const struct field ask_fields[] = {
 	FIELD(STRING, approval_in, run_id, "Id of the requesting run"),
 	FIELD(STRING, approval_in, agent,
 	      "Name of the requesting agent, such as \"claude\" or \"codex\""),
-	FIELD(STRING, approval_in, origin, "Location of the client, such as a folder or session"),
+	FIELD(STRING, approval_in, origin,
+	      "Where the request comes from, such as a folder or session; shown to the user"),
 	FIELD(STRING, approval_in, tool_use_id, "Tool call id assigned by the agent"),
 	FIELD(NUMBER, approval_in, timeout,
 	      "Seconds until the approval expires; default: approval.timeout"),
@@ -354,7 +355,8 @@ static const struct field ask_fields[] = {
 };
 
 #define AN_ID                                                                                      \
-	FIELD(STRING, one_in, id, "Id, or unique id prefix, of the approval", .required = true)
+	FIELD(STRING, one_in, id, "Id of the approval, or a unique prefix of the id",              \
+	      .required = true)
 #define EXACT         FIELD(BOOL, one_in, exact, "Match the whole id, not a prefix")
 #define COMMENT(text) FIELD(STRING, one_in, comment, text)
 
@@ -398,7 +400,8 @@ static const struct field grant_fields[] = {
 };
 
 static const struct field revoke_fields[] = {
-	FIELD(STRING, grant_in, id, "Id, or unique id prefix, of the grant", .required = true),
+	FIELD(STRING, grant_in, id, "Id of the grant, or a unique prefix of the id",
+	      .required = true),
 };
 
 #define HOW_IT_STANDS                                                                              \
@@ -407,13 +410,11 @@ static const struct field revoke_fields[] = {
 
 static const struct method rows[] = {
 	{"approval.request",
-	 "Request permission to call a tool, or ask a human a question; respond after the "
-	 "decision",
+	 "Request permission to call a tool, or ask a human a question, and wait for the decision",
 	 HOW_IT_STANDS, FIELDS(ask_fields, approval_in), .handle = handle_request,
 	 .flags = METHOD_LATER | METHOD_ENDS},
 	{"approval.create",
-	 "Store a request like approval.request, but respond without waiting for the "
-	 "decision",
+	 "Add a request and return its id immediately, without waiting for the decision",
 	 HOW_IT_STANDS, FIELDS(ask_fields, approval_in), .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{"approval.decide", "Decide a pending request; the first decision is final", HOW_IT_STANDS,
@@ -422,7 +423,7 @@ static const struct method rows[] = {
 	 HOW_IT_STANDS, FIELDS(withdraw_fields, one_in), .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{"approval.list",
-	 "List approvals: pending approvals oldest first, other approvals newest first",
+	 "List pending approvals, oldest first, and then decided approvals, newest first",
 	 "{approvals:[object] pending:integer}", FIELDS(list_fields, list_in),
 	 .handle = handle_list, .flags = METHOD_LATER},
 	{"approval.get", "Return one approval in full", "object", FIELDS(id_fields, one_in),
