@@ -228,6 +228,35 @@ def test_an_agent_that_is_not_configured_is_refused_with_a_hint():
         w("add", "--runner", "claude", "--claude-agent", "reviewer", "--agent", "claude", "true")
 
 
+# ---- labels ----
+
+
+def test_a_unique_label_works_wherever_an_id_does():
+    with World() as w:
+        w.add("--label", "fetch", "--stash", "echo fetched")
+        w.add("--label", "build it", "--after", "fetch", "echo built")
+        same(w.json("show", "build it")["after"], ["task-0000"], "add --after")
+        w("edit", "build it", "--after", "fetch", "--priority", "3")
+        same(w.json("show", "1")["priority"], 3, "edit")
+        same(w("enqueue", "fetch").out, "task-0000 enqueued\n", "the id is said")
+        w("wait", "fetch", "build it")
+        same((w("log", "fetch").out, w("watch", "build it").out), ("fetched\n", "built\n"), "output")
+        w.add("--label", "slow", "sleep", "600")
+        same(w("cancel", "slow").out, "task-0002 cancelled\n", "cancel")
+        w("wait", "slow", code=130)
+        same(w("retry", "slow").out, "task-0002 queued\n", "retry")
+        w("cancel", "slow")
+        w("wait", "slow", code=130)
+        w("delete", "slow")
+        check("Task not found: slow" in w("show", "slow", code=1).err, "deleted")
+        w.add("--label", "fetch", "true")
+        said = "koine: several tasks have the label 'fetch', such as task-0003 and task-0000; use an id\n"
+        for command in "show", "log", "wait", "cancel", "delete", "watch", "retry":
+            same(w(command, "fetch", code=1).err, said, command)
+        same(w("add", "--after", "fetch", "true", code=1).err, said, "after")
+        same(w("edit", "task-0001", "--after", "fetch", code=1).err, said, "after of another")
+
+
 # ---- how they end ----
 
 

@@ -64,7 +64,7 @@ bool task_read_id(const char *typed, char id[TASK_ID_MAX])
 {
 	if (task_id(typed, id))
 		return true;
-	complain("invalid task id '%s': expected task-NNNN or a number", typed);
+	complain("invalid task id '%.60s': expected task-NNNN, a number or a label", typed);
 	return false;
 }
 
@@ -364,15 +364,47 @@ static int cmd_retry(struct cli *cli)
 	return first;
 }
 
+/* ---- cancelling ---- */
+
+/* The method is aiwg's, which has no labels. */
+static int cancel_one(struct cli *cli, const char *typed)
+{
+	CLEANUP(answer_freep) struct koine_answer *a = NULL;
+	char id[TASK_ID_MAX];
+	int r = 0;
+
+	if (!task_read_id(typed, id))
+		return EX_USAGE;
+	if (strncmp(id, "task-", 5) != 0) {
+		r = task_send_id(cli, "task.show", id, &a);
+		member_copy(koine_answer_result(a), "id", id, sizeof(id));
+	}
+	return r != 0 ? r : request_run_as(cli, &cli->sub->request, id);
+}
+
+static int cmd_cancel(struct cli *cli)
+{
+	int first = 0;
+	int r = talk_connect(cli);
+
+	if (r != 0)
+		return r;
+	for (int i = 0; i < cli->n_args && r != EX_UNAVAILABLE; i++) {
+		r = cancel_one(cli, cli->args[i]);
+		first = first ? first : r;
+	}
+	return first;
+}
+
 /* ---- pausing ---- */
 
 #define STASH                                                                                      \
 	{                                                                                          \
-		"task.stash", .arg = "id", .did = "stashed"                                        \
+		"task.stash", .arg = "id", .named = "id", .did = "stashed"                         \
 	}
 #define ENQUEUE                                                                                    \
 	{                                                                                          \
-		"task.enqueue", .arg = "id", .did = "enqueued"                                     \
+		"task.enqueue", .arg = "id", .named = "id", .did = "enqueued"                      \
 	}
 
 /* Of a group, or all; single ones are stashed. */
@@ -445,7 +477,9 @@ static int cmd_parallel(struct cli *cli)
 
 #define ONE_ID ARGS(1, 1, "requires one ID")
 #define IDS    ARGS(1, INT_MAX, "requires at least one ID")
-#define BY_ID  "ID is the id of a task or its number: 3 is task-0003.\n"
+#define BY_ID                                                                                      \
+	"ID is the id of a task, its number (3 is task-0003) or its label, if no other task has "  \
+	"the same.\n"
 #define EXITS                                                                                      \
 	"The exit code is 0 if the task completed, the exit code of its program if the program "   \
 	"failed, 130 if the task was cancelled, and 1 otherwise.\n"
@@ -480,13 +514,13 @@ static const struct command subs[] = {
 	 BY_ID EXITS "With several tasks, the first failure sets the exit code.\n", cmd_task_wait,
 	 NULL, task_wait_options, IDS,
 	 .examples = {"koine task wait 3 4 5", "koine task wait --status any 3"}},
-	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, IDS,
+	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, cmd_cancel, IDS,
 	 .request = {"task.cancel", .arg = "taskId", .did = "cancelled"},
 	 .examples = {"koine task cancel 3", "koine task cancel 3 4 5"}},
 	{"release", "ID...", "Release held tasks",
 	 BY_ID "A task is held if it came with a project that you have not trusted, or with an "
 	       "adopted store.\n",
-	 IDS, .request = {"task.release", .arg = "id", .did = "released"},
+	 IDS, .request = {"task.release", .arg = "id", .named = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"delete", "ID... | --all", "Delete ended tasks and their output",
 	 BY_ID "Tasks that a queued task depends on are kept. With --all, applies to the current "
@@ -504,7 +538,7 @@ static const struct command subs[] = {
 	 BY_ID "Omitted options keep their values; --after replaces all dependencies. Without "
 	       "options, the command opens the prompt in VISUAL, EDITOR or vi.\n",
 	 cmd_task_edit, NULL, task_edit_options, ONE_ID,
-	 .request = {"task.edit", .arg = "id", .did = "changed"},
+	 .request = {"task.edit", .arg = "id", .named = "id", .did = "changed"},
 	 .examples = {"koine task edit 3", "koine task edit 3 --priority 5 --label docs"}},
 	{"stash", "ID...", "Stash queued tasks so that they do not start",
 	 BY_ID "The tasks do not start until `koine task enqueue`. `koine task pause ID` does the "

@@ -24,6 +24,59 @@ struct groups_in {
 	struct text project;
 };
 
+/* ---- labels in place of ids ---- */
+
+struct naming {
+	struct text *project;
+	struct text *refs;
+	unsigned n;
+	struct done (*then)(struct call *c);
+};
+
+static int name_work(struct call *c)
+{
+	const struct naming *n = c->state;
+	int r = 0;
+
+	for (unsigned i = 0; i < n->n && r == 0; i++)
+		r = task_resolve(call_tasks(c), c->lane, &c->arena, n->project, &n->refs[i],
+				 &c->error);
+	return r;
+}
+
+static struct done name_then(struct call *c, int r)
+{
+	const struct naming *n = c->state;
+
+	c->state = NULL;
+	return r != 0 ? call_fail(c, r) : n->then(c);
+}
+
+struct done koine_task_named(struct call *c, struct text *project, struct text *refs, unsigned n,
+			     struct done (*then)(struct call *c))
+{
+	struct naming *naming;
+	unsigned i = 0;
+
+	while (i < n && task_is_id(refs[i]))
+		i++;
+	if (i == n)
+		return then(c);
+	naming = arena_zalloc(&c->arena, sizeof(*naming));
+	if (!naming)
+		return call_fail(c, -ENOMEM);
+	*naming = (struct naming) {.project = project, .refs = refs, .n = n, .then = then};
+	c->state = naming;
+	return call_work(c, READER, name_work, name_then);
+}
+
+struct done koine_task_named_one(struct call *c, struct done (*then)(struct call *c))
+{
+	struct task_in *in = (struct task_in *)c->in;
+
+	return koine_task_named(c, &in->project, &in->id, 1, then);
+}
+
 /* ---- retrying ---- */
 
 void koine_task_did(void *arg, int r, const struct error *error)
@@ -53,7 +106,7 @@ static void on_retried(void *arg, int r, const struct text *ids, unsigned n,
 	(void)call_reply_object(c);
 }
 
-static struct done handle_retry(struct call *c)
+static struct done retry(struct call *c)
 {
 	const struct task_in *in = c->in;
 
@@ -61,14 +114,20 @@ static struct done handle_retry(struct call *c)
 			  task_retry(call_tasks(c), in->project, in->id, on_retried, c, &c->error));
 }
 
+static struct done handle_retry(struct call *c)
+{
+	return koine_task_named_one(c, retry);
+}
+
 /* ---- looking ---- */
 
 static int show_work(struct call *c)
 {
-	const struct task_in *in = c->in;
+	struct task_in *in = (struct task_in *)c->in;
 
-	return task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state,
-			&c->error);
+	return task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error)
+		       ?: task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state,
+				   &c->error);
 }
 
 /* The store may not have the latest changes yet. */

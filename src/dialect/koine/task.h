@@ -21,16 +21,28 @@ struct task_in {
 	double priority;
 	int64_t timeout_ms;
 	const struct value *after;
+	struct texts after_ids; /* what was read of it */
 };
 
 /* Those that all of them take. */
 #define TASK_PROJECT(in, text) FIELD(STRING, in, project, text)
 #define TASK_FIELDS                                                                                \
-	FIELD(STRING, task_in, id, "Id of the task, such as \"task-0003\"", .required = true),     \
+	FIELD(STRING, task_in, id, "Id of the task, such as \"task-0003\", or its label",          \
+	      .required = true),                                                                   \
 		TASK_PROJECT(task_in,                                                              \
 			     "Folder of the project; default: any project with this task id")
 
 struct call;
+
+/*
+ * Calls `then` after the ids and the project of the labels among `refs` are in their place. For rows
+ * with METHOD_LATER; what it changes are the call's own parameters.
+ */
+struct done koine_task_named(struct call *c, struct text *project, struct text *refs, unsigned n,
+			     struct done (*then)(struct call *c));
+
+/* The same of the only id of struct task_in. */
+struct done koine_task_named_one(struct call *c, struct done (*then)(struct call *c));
 
 /* Ids of tasks that come first; NULL: none. */
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,

@@ -97,24 +97,27 @@ static void on_added(void *arg, int r, const struct task_submitted *task, const 
 	(void)call_reply_object(c);
 }
 
-static int read_new(struct call *c, struct task_new *new)
+static struct done add(struct call *c)
 {
 	const struct add_in *in = c->in;
 
-	*new = in->new;
-	return koine_read_after(in->after, &c->arena, &new->task.after, &c->error)
-		       ?: read_env(in->env, &c->arena, new, &c->error);
+	/* This takes a single commit, so there is nothing to cancel. */
+	return call_await(c, task_submit(call_tasks(c), &in->new, on_added, c, &c->error));
 }
 
 static struct done handle_add(struct call *c)
 {
-	struct task_new new;
-	int r = read_new(c, &new);
+	struct add_in *in = (struct add_in *)c->in;
+	struct texts *after = &in->new.task.after;
+	int r = koine_read_after(in->after, &c->arena, after, &c->error)
+			?: read_env(in->env, &c->arena, &in->new, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
-	/* This takes a single commit, so there is nothing to cancel. */
-	return call_await(c, task_submit(call_tasks(c), &new, on_added, c, &c->error));
+	if (!in->new.task.project.data)
+		in->new.task.project = TEXT("");
+	return koine_task_named(c, &in->new.task.project, (struct text *)after->items, after->n,
+				add);
 }
 
 /* ---- the method table ---- */
@@ -129,8 +132,8 @@ static struct done handle_add(struct call *c)
 		FIELD_AS("stash", BOOL, add_in, new.task.stashed,                                  \
 			 "Stash the task, so that it does not start before task.enqueue"),         \
 		FIELD(ARRAY, add_in, after,                                                        \
-		      "Dependencies: ids of tasks in the same project that must complete before "  \
-		      "this task starts"),                                                         \
+		      "Dependencies: ids or labels of tasks in the same project that must "        \
+		      "complete before this task starts"),                                         \
 		FIELD_AS("cwd", STRING, add_in, new.task.cwd,                                      \
 			 "Absolute working directory; default: the project's folder",              \
 			 .for_humans = HUMANS),                                                    \

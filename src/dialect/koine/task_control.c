@@ -23,19 +23,34 @@ static struct done hold(struct call *c, enum task_hold hold)
 				       koine_task_did, c, &c->error));
 }
 
-static struct done handle_stash(struct call *c)
+static struct done stash(struct call *c)
 {
 	return hold(c, TASK_STASH);
 }
 
-static struct done handle_enqueue(struct call *c)
+static struct done handle_stash(struct call *c)
+{
+	return koine_task_named_one(c, stash);
+}
+
+static struct done enqueue(struct call *c)
 {
 	return hold(c, TASK_ENQUEUE);
 }
 
-static struct done handle_release(struct call *c)
+static struct done handle_enqueue(struct call *c)
+{
+	return koine_task_named_one(c, enqueue);
+}
+
+static struct done release(struct call *c)
 {
 	return hold(c, TASK_RELEASE);
+}
+
+static struct done handle_release(struct call *c)
+{
+	return koine_task_named_one(c, release);
 }
 
 /* ---- changing one ---- */
@@ -43,23 +58,35 @@ static struct done handle_release(struct call *c)
 /* No number that anybody gives: it stays as it is. */
 #define AS_IT_IS INT64_MIN
 
-static struct done handle_edit(struct call *c)
+static struct done edit_named(struct call *c)
 {
 	const struct task_in *in = c->in;
 	struct task_edit edit = in->edit;
-	struct texts after = {0};
-	int r = koine_read_after(in->after, &c->arena, &after, &c->error);
 
-	if (r != 0)
-		return call_fail(c, r);
 	if (in->after)
-		edit.after = &after;
+		edit.after = &in->after_ids;
 	if (in->priority != (double)AS_IT_IS)
 		edit.priority = &in->priority;
 	if (in->timeout_ms != AS_IT_IS)
 		edit.timeout_ms = &in->timeout_ms;
 	return call_await(c, task_edit(call_tasks(c), in->project, in->id, &edit, koine_task_did, c,
 				       &c->error));
+}
+
+static struct done edit_after_named(struct call *c)
+{
+	struct task_in *in = (struct task_in *)c->in;
+
+	return koine_task_named(c, &in->project, (struct text *)in->after_ids.items,
+				in->after_ids.n, edit_named);
+}
+
+static struct done handle_edit(struct call *c)
+{
+	struct task_in *in = (struct task_in *)c->in;
+	int r = koine_read_after(in->after, &c->arena, &in->after_ids, &c->error);
+
+	return r != 0 ? call_fail(c, r) : koine_task_named_one(c, edit_after_named);
 }
 
 /* ---- a group, or all ---- */
@@ -105,11 +132,16 @@ static void on_cleaned(void *arg, int r, int64_t n, const struct error *error)
 	(void)call_answer(c, r, error, PAIRS(JSON_INT("cleaned", n)));
 }
 
+static struct done clean(struct call *c)
+{
+	return call_await(c, task_clean(call_tasks(c), c->in, on_cleaned, c));
+}
+
 static struct done handle_clean(struct call *c)
 {
-	const struct task_cleaning *in = c->in;
+	struct task_cleaning *in = (struct task_cleaning *)c->in;
 
-	return call_await(c, task_clean(call_tasks(c), in, on_cleaned, c));
+	return koine_task_named(c, &in->project, &in->id, in->id.data != NULL, clean);
 }
 
 /* ---- the method table ---- */
@@ -135,8 +167,8 @@ static const struct field edit_fields[] = {
 	FIELD_AS("on", STRING, task_in, edit.on_label,
 		 "Run the task only on a host with this label; \"\" means any host"),
 	FIELD(ARRAY, task_in, after,
-	      "New list of dependencies: ids of tasks in the same project that must complete "
-	      "before this task starts"),
+	      "New list of dependencies: ids or labels of tasks in the same project that must "
+	      "complete before this task starts"),
 	FIELD_AS("timeout", INT, task_in, timeout_ms,
 		 "Timeout of one attempt in milliseconds; 0 selects tasks.timeout",
 		 .default_number = AS_IT_IS),
@@ -154,7 +186,7 @@ static const struct field parallel_fields[] = {
 };
 
 static const struct field clean_fields[] = {
-	FIELD(STRING, task_cleaning, id, "Delete only this task"),
+	FIELD(STRING, task_cleaning, id, "Delete only the task with this id or label"),
 	FIELD(STRING, task_cleaning, group, "Delete only tasks of this group"),
 	FIELD(BOOL, task_cleaning, successful_only, "Delete only completed tasks"),
 	TASK_PROJECT(task_cleaning,

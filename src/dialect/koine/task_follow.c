@@ -54,13 +54,14 @@ static void write_piece(struct json *j, const struct task_output *o)
 
 struct done koine_task_output(struct call *c)
 {
-	const struct task_in *in = c->in;
+	struct task_in *in = (struct task_in *)c->in;
 	struct task_output o = {0};
 	struct json *j;
-	int r;
+	int r = task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error);
 
-	r = task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id, in->offset,
-			(size_t)in->max, &o, &c->error);
+	r = r
+		    ?: task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id,
+				   in->offset, (size_t)in->max, &o, &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
@@ -392,7 +393,7 @@ static struct done look(struct call *c)
 	return is_over(c) ? fail_left(c) : call_work(c, READER, look_work, look_then);
 }
 
-struct done koine_task_follow(struct call *c)
+static struct done follow(struct call *c)
 {
 	const struct task_in *in = c->in;
 	struct follow *f = arena_zalloc(&c->arena, sizeof(*f));
@@ -408,4 +409,9 @@ struct done koine_task_follow(struct call *c)
 	list_init(&f->link);
 	c->state = f;
 	return look(c);
+}
+
+struct done koine_task_follow(struct call *c)
+{
+	return koine_task_named_one(c, follow);
 }

@@ -118,6 +118,48 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 	return r;
 }
 
+bool task_is_id(struct text text)
+{
+	static const struct text prefix = TEXT("task-");
+	size_t n = prefix.len;
+
+	if (!text_begins(text, prefix))
+		return false;
+	while (n < text.len && text.data[n] >= '0' && text.data[n] <= '9')
+		n++;
+	return n == text.len && n > prefix.len;
+}
+
+int task_resolve(struct tasks *t, int lane, struct arena *a, struct text *project, struct text *ref,
+		 struct error *error)
+{
+	const struct store_task_query q = {
+		.project = *project,
+		.state = -1,
+		.label = *ref,
+		.limit = 2,
+		.cut = TASK_BRIEF_TEXT,
+		.brief = true,
+	};
+	struct task *tasks;
+	unsigned n = 0;
+	int r = 0;
+
+	if (ref->len > 0 && !task_is_id(*ref))
+		r = store_task_list(store_lane(t->store, lane), &q, a, &tasks, &n);
+	if (r != 0 || n == 0)
+		return r;
+	if (n > 1)
+		return refuse_field(error, "id",
+				    "several tasks have the label '%.*s', such as %.*s and %.*s; "
+				    "use an id",
+				    TEXT_ARGS(text_cut(*ref, TASK_LABEL_MAX)),
+				    TEXT_ARGS(tasks[0].id), TEXT_ARGS(tasks[1].id));
+	*project = tasks[0].project;
+	*ref = tasks[0].id;
+	return 0;
+}
+
 static int find(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 		struct task *ret_row, struct error *error)
 {

@@ -325,6 +325,16 @@ struct buf *task_rendered(struct tasks *t, const struct task *task, const void *
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, struct error *error);
 
+bool task_is_id(struct text text);
+
+/*
+ * Puts the id and the project of a task in place of its label. What is an id, or nobody's label,
+ * stays as it is. REFUSE_PARAMS if several tasks have the label: of that project, or ({NULL, 0}) of
+ * all.
+ */
+int task_resolve(struct tasks *t, int lane, struct arena *a, struct text *project, struct text *ref,
+		 struct error *error);
+
 /* REFUSE_NOT_FOUND. */
 int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
 	     struct task *ret_task, struct error *error);
