@@ -369,6 +369,28 @@ def test_task_that_could_not_be_read_at_its_start_is_queued_again():
             same(c.call("task.wait", {"id": task})["state"], "completed", "the task")
 
 
+def test_page_of_events_from_other_hosts_costs_two_queries():
+    """One reads the events, one the rows of all tasks that they name; not one for each of them."""
+    with Server("-c log_statement=all -c log_line_prefix=%a:") as server:
+        url = server.store("koine")
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}) as a, \
+                Daemon("--store", url + "?application_name=beta", env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "60"},
+                       possible=["database unreachable"]) as b:
+            with a.connect() as here, b.connect() as there:
+                here.call("task.pause")
+                os.kill(b.pid, signal.SIGSTOP)
+                for _ in range(50):
+                    here.call("task.run", {"command": ["true"]})
+                before = os.path.getsize(server.folder + "/log")
+                os.kill(b.pid, signal.SIGCONT)
+                wait_until(lambda: there.call("task.stats")["queued"] == 50, "the tasks at beta")
+            with open(server.folder + "/log") as log:
+                log.seek(before)
+                reads = [line for line in log if line.startswith("beta:") and " execute " in line and
+                         ("FROM event WHERE seq >" in line or "FROM task WHERE" in line)]
+            check(2 <= len(reads) <= 6, "%d queries: %s", len(reads), "".join(reads))
+
+
 def test_two_hosts_restore_a_memory_once():
     """Both have found it before one of them has restored it."""
     with shared_server() as server:

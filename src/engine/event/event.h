@@ -173,8 +173,8 @@ bool event_is_foreign(const struct events *e, const struct event *event);
 /* The number of the last event that is kept; 0 if no log was started. Any thread may call it. */
 int64_t event_last(const struct events *e);
 
-/* Runs on the loop: other hosts have added events, up to this number. */
-void events_follow(struct events *e, int64_t last);
+/* Runs on the loop: other hosts have added events, at least up to this number. more: they may have added others. */
+void events_follow(struct events *e, int64_t last, bool more);
 
 struct event_figures {
 	uint64_t published; /* here, since the start */

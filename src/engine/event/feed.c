@@ -26,10 +26,9 @@ enum { FEED_ROWS = 500, AGAIN_MS = 500 };
 static int run(struct work *w, int lane)
 {
 	struct event_feed *f = list_entry(w, struct event_feed, work);
-	static const struct event_filter all = {0};
 
-	return event_read_page(store_lane(f->events->opts.store, lane), &f->batch->arena, &all,
-			       f->from, 0, FEED_ROWS, &f->page);
+	return event_read_next(store_lane(f->events->opts.store, lane), &f->batch->arena, f->from,
+			       FEED_ROWS, &f->page);
 }
 
 static bool is_unanswered(const struct events *e, const struct event *event)
@@ -62,22 +61,28 @@ static int fill(struct events *e, struct event_batch *b, const struct event_page
 /* Takes the batch. */
 static void tell_page(struct events *e, struct event_batch *b, const struct event_page *p)
 {
-	bool any = b->notes.n > 0;
+	bool gone = p->gone > 0 && p->last > e->told;
+	bool any = gone || b->notes.n > 0;
 
-	if (p->gone > 0 && p->last > e->told) {
-		/* Each subscriber finds out for itself what it has missed. */
-		event_batch_free(b);
-		events_tell_stored(e, p->last);
-		return;
-	}
-	if (any)
+	if (any && !gone)
 		events_tell_batch(e, b);
 	else
 		event_batch_free(b);
-	/* With nothing to tell, an event of ours is first, whose call is not answered yet; or all of it
-	 * was told meanwhile. */
-	if (any || e->told > e->feed.from)
+	/* Each subscriber finds out for itself what it has missed. */
+	if (gone)
+		events_tell_stored(e, p->last);
+	/* With nothing to tell, an event of ours may be first, whose call is not answered yet: it is read again after
+	 * that. */
+	e->feed.more = e->feed.more || (any && p->more);
+	if (any || e->told > e->feed.from || e->feed.more)
 		event_feed_read(e);
+}
+
+static void note_last(struct events *e, int64_t last)
+{
+	if (last > e->feed.heard)
+		e->feed.heard = last;
+	event_raise_committed(e, last);
 }
 
 static void finished(struct work *w, int result)
@@ -90,10 +95,12 @@ static void finished(struct work *w, int result)
 	f->reading = false;
 	f->batch = NULL;
 	if (r == 0) {
+		note_last(e, f->page.last);
 		tell_page(e, b, &f->page);
 		return;
 	}
 	event_batch_free(b);
+	f->more = true;
 	if (r == -ECANCELED)
 		return;
 	log_debug("could not read events", "error=%s", fault_words(r));
@@ -105,7 +112,7 @@ void event_feed_read(void *events)
 	struct events *e = events;
 	struct event_feed *f = &e->feed;
 
-	if (f->reading || f->heard <= e->told)
+	if (f->reading || (!f->more && f->heard <= e->told))
 		return;
 	f->batch = event_batch_new(e);
 	if (!f->batch) {
@@ -113,6 +120,7 @@ void event_feed_read(void *events)
 		return;
 	}
 	f->reading = true;
+	f->more = false;
 	f->from = e->told;
 	f->work = (struct work) {.run = run, .finished = finished};
 	workers_start(e->opts.workers, &f->work, false);
@@ -156,12 +164,11 @@ void event_feed_settled(struct events *e, const struct event_batch *b)
 	f->unknown_last = b->first > 0 ? b->first - 1 : b->last;
 }
 
-void events_follow(struct events *e, int64_t last)
+void events_follow(struct events *e, int64_t last, bool more)
 {
 	if (atomic_load(&e->doubt))
 		settle(e);
-	if (last > e->feed.heard)
-		e->feed.heard = last;
-	event_raise_committed(e, last);
+	e->feed.more = e->feed.more || more;
+	note_last(e, last);
 	event_feed_read(e);
 }

@@ -82,6 +82,7 @@ struct event_feed {
 	struct work work;
 	struct timer *again; /* after a fault */
 	int64_t heard;       /* number of the last event that is known of */
+	bool more;           /* there may be others */
 	bool reading;
 	struct work settling; /* adds an event, after a doubt */
 	bool settles;
@@ -140,6 +141,10 @@ static inline void event_raise_committed(struct events *e, int64_t last)
 
 int event_read_page(struct connection *c, struct arena *a, const struct event_filter *f,
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
+		    struct event_page *ret_page);
+
+/* The same without bounds and filter: all after that number. */
+int event_read_next(struct connection *c, struct arena *a, int64_t after_seq, unsigned limit,
 		    struct event_page *ret_page);
 
 /* ---- recent.c ---- */

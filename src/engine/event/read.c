@@ -290,6 +290,24 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 	return r;
 }
 
+/* The log has no gaps, so the first row shows whether events before it were deleted. */
+int event_read_next(struct connection *c, struct arena *a, int64_t after_seq, unsigned limit,
+		    struct event_page *ret_page)
+{
+	struct scan s = {.connection = c, .arena = a, .limit = limit, .at = after_seq};
+	bool end = false;
+	int r;
+
+	s.query = (struct store_event_query) {.after_seq = after_seq, .max_bytes = SCAN_BYTES};
+	arena_init(&s.rows, 4 * SCAN_BYTES);
+	r = scan_init(&s) ?: scan_on(&s, &end);
+	arena_done(&s.rows);
+	*ret_page = (struct event_page) {.events = s.events, .n = s.n, .last = s.at, .more = !end};
+	if (r == 0 && s.n > 0)
+		ret_page->gone = s.events[0].seq - after_seq - 1;
+	return r;
+}
+
 static unsigned page_limit(int64_t limit)
 {
 	if (limit <= 0)

@@ -581,7 +581,7 @@ void events_tell(struct events *e, struct event_batch *b)
 	/* Those of others lie between: all of them are read. */
 	if (e->opts.host.data && b->first != e->told + 1) {
 		event_batch_free(b);
-		events_follow(e, e->own_told);
+		events_follow(e, e->own_told, false);
 		return;
 	}
 	events_tell_batch(e, b);

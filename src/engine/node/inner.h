@@ -27,6 +27,7 @@ struct news {
 	unsigned n_hosts;
 	int64_t now_ms;
 	int64_t last;        /* number of the last event */
+	bool told;           /* another host has added events */
 	int64_t epoch;       /* of the life that was renewed or begun */
 	uint64_t renewed_ms; /* of the steady clock, before it was asked for; 0: not renewed */
 	bool fenced;         /* the store says that this life is over */

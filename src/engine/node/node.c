@@ -266,8 +266,8 @@ static void on_news(void *node)
 			 (long long)news.epoch);
 		notify(n, NODE_JOINED);
 	}
-	if (news.last > 0 && n->events)
-		events_follow(n->events, news.last);
+	if (n->events)
+		events_follow(n->events, news.last, news.told);
 	if (gone)
 		notify(n, NODE_OTHERS);
 }

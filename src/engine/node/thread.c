@@ -45,6 +45,7 @@ static void tell_loop(struct node *n, const struct news *fresh)
 		news->renewed_ms = fresh->renewed_ms;
 		news->epoch = fresh->epoch;
 	}
+	news->told = news->told || fresh->told;
 	news->fenced = news->fenced || fresh->fenced;
 	news->joined = news->joined || fresh->joined;
 	news->stale = news->stale ? news->stale : fresh->stale;
@@ -252,7 +253,8 @@ static int turn(struct node *n, bool told, struct news *fresh)
 		r = beat(n, fresh);
 	if (r == 0 && atomic_load(&n->announces) && is_due(n->told_at, TELL_MS))
 		r = tell_others(n);
-	if (r == 0 && (told || is_due(n->looked_at, LOOK_MS)))
+	fresh->told = told;
+	if (r == 0 && is_due(n->looked_at, LOOK_MS))
 		r = look_at_events(n, fresh);
 	return r;
 }

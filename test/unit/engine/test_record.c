@@ -237,7 +237,7 @@ static void hear(struct world *w, const char *id)
 {
 	const struct event e = change_of_thing(id);
 
-	events_follow(w->events, add_events(w, &e, 1));
+	events_follow(w->events, add_events(w, &e, 1), false);
 }
 
 static int set_up(void **state)
@@ -578,6 +578,19 @@ TEST(record_that_stays_stale_is_read_until_it_is_taken)
 	assert_null(next_work(w, 10));
 }
 
+TEST(stale_record_is_read_once_when_its_event_is_heard)
+{
+	struct world *w = *state;
+
+	w->things[0].row = 3;
+	record_stale(&w->things[0].record);
+	hear(w, "a");
+	do_work(w);
+	assert_int_equal(w->things[0].value, 3);
+	assert_null(next_work(w, 20));
+	assert_int_equal(w->n_keys, 1);
+}
+
 TEST(rows_too_large_for_one_read_are_read_in_parts)
 {
 	struct world *w = *state;
@@ -638,7 +651,7 @@ TEST(all_keys_of_many_events_are_read_once)
 	hear(w, "a");
 	work = take_work(w);
 	r = work->run(work, 0);
-	events_follow(w->events, add_events(w, list, MANY));
+	events_follow(w->events, add_events(w, list, MANY), false);
 	assert_null(next_work(w, 20));
 	work->finished(work, r);
 	while (next_work(w, 100))
@@ -658,7 +671,7 @@ TEST(events_deleted_before_they_are_read_are_a_gap)
 	assert_int_equal(store_begin(store), 0);
 	assert_int_equal(event_sweep(w->events, &more), 0);
 	assert_int_equal(store_commit(store), 0);
-	events_follow(w->events, last);
+	events_follow(w->events, last, false);
 	while (w->n_gaps == 0) {
 		turn(w);
 		while (run_next(w->f))
