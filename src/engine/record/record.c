@@ -38,9 +38,10 @@ struct record_feed {
 	struct table wants_by_key;
 	unsigned n_wants;
 	struct list to_read; /* records that were named by events, or are stale */
-	struct list later;   /* records that are stale again, until the timer fires */
+	struct list later;   /* records that became stale, until the timer fires */
 	struct timer *timer;
 	unsigned pause_ms;
+	bool again; /* some of `later` are stale although they were just read */
 
 	struct work work;
 	bool reading;
@@ -119,8 +120,8 @@ static int want(struct record_feed *f, struct text project, struct text id)
 
 	if (!r)
 		return find_want(f, project, id) ? 0 : want_new(f, project, id);
-	if (list_empty(&r->read_link))
-		list_append(&f->to_read, &r->read_link);
+	list_remove(&r->read_link);
+	list_append(&f->to_read, &r->read_link);
 	return 0;
 }
 
@@ -129,10 +130,12 @@ void record_stale(struct record *r)
 	struct record_feed *f = r->records->feed;
 
 	r->stale = true;
-	if (list_empty(&r->read_link))
-		list_append(f->syncing ? &f->later : &f->to_read, &r->read_link);
-	if (!f->reading)
-		timer_start(f->timer, 0);
+	f->again = f->again || f->syncing;
+	if (!list_empty(&r->read_link))
+		return;
+	if (list_empty(&f->later))
+		timer_start(f->timer, STALE_MIN_MS);
+	list_append(&f->later, &r->read_link);
 }
 
 void records_touch(struct records *rs)
@@ -238,10 +241,11 @@ static void sync_all(struct record_feed *f)
 /* What is stale again waits for something that has not come yet. */
 static void pause_later(struct record_feed *f)
 {
-	if (list_empty(&f->later)) {
+	if (!f->again) {
 		f->pause_ms = STALE_MIN_MS;
 		return;
 	}
+	f->again = false;
 	timer_start(f->timer, f->pause_ms);
 	if (f->pause_ms < STALE_MAX_MS)
 		f->pause_ms *= 2;

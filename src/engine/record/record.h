@@ -32,7 +32,9 @@
  * each change of its own: whatever was being read then is read again before it is synced.
  *
  * A noun calls record_stale when it knows that memory is behind: after LOST, or if a row refers to another
- * that is not known here yet. The record stays stale until it is synced while no change is pending.
+ * that is not known here yet. The record is read when an event names it, and otherwise after a pause: whoever was
+ * first may not have committed yet, and a row read before that would only be lost again. The record stays stale
+ * until it is synced while no change is pending.
  *
  * GAPS. If events were deleted before they were read, or the log was rewound, memory cannot be repaired by
  * reads: events_opts.on_gap is called.
@@ -177,7 +179,7 @@ void record_init(struct record *r, struct records *rs);
 /* Waiters get -ECANCELED. No change may be on its way. */
 void record_drop(struct record *r);
 
-/* Memory is behind the store. The row is read after what is on its way. */
+/* Memory is behind the store. The row is read soon, after what is on its way. */
 void record_stale(struct record *r);
 /* Its row was taken. What was heard since that was read is still to be read. */
 static inline void record_fresh(struct record *r)
