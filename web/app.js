@@ -160,7 +160,7 @@ document.addEventListener('keydown', e => {
 function help() {
 	const rows = [['1 – 6', 'switch to another view'], ['/', 'search or filter the list'], ['j k', 'select the next or previous request'],
 		['a', 'approve'], ['d', 'deny'], ['s', 'allow the tool for this session'],
-		['s', 'stash or enqueue the task'], ['+ −', 'raise or lower the task's priority'], ['e', 'edit the task'], ['p', 'pause or resume all tasks'],
+		['s', 'stash or enqueue the task'], ['+ −', 'raise or lower the priority'], ['e', 'edit the task'], ['p', 'pause or resume all tasks'],
 		['Enter', 'open'], ['Esc', 'leave an input field'], ['?', 'show a list of all keys']];
 	const dialog = h('dialog', {'aria-label': 'Keys'}, h('h2', {}, 'Keys'),
 		h('dl', {class: 'keys'}, rows.map(([k, v]) => [h('dt', {}, h('kbd', {}, k)), h('dd', {}, v)])),
