@@ -210,8 +210,8 @@ def test_ended_conversations_are_shown_and_purged():
         for wrong in ("delete",), ("delete", "x"), ("delete", number, "--all"), ("other",):
             koine(env, "conversation", *wrong, code=64)
         koine(env, "messages", "one", "--ended", number, code=64)
-        same(koine(env, "conversation", "delete", number).out, "1 conversation purged\n")
-        same(koine(env, "conversation", "delete", "--all").out, "0 conversations purged\n")
+        same(koine(env, "conversation", "delete", number).out, "1 conversation deleted\n")
+        same(koine(env, "conversation", "delete", "--all").out, "0 conversations deleted\n")
         same(len(koine(env, "conversations", "--ended").out.splitlines()), 1, "lines")
 
 

@@ -143,7 +143,7 @@ static int print_purged(const struct cli *cli, const struct koine_value *result)
 {
 	int64_t n = member_number(result, "purged");
 
-	printf("%" PRId64 " conversation%s purged\n", n, n == 1 ? "" : "s");
+	printf("%" PRId64 " conversation%s deleted\n", n, n == 1 ? "" : "s");
 	return 0;
 }
 
