@@ -79,8 +79,8 @@ static void offer_levels(const struct offer *o)
 static const struct flag_row rows[] = {
 	{"config", "FILE", FLAG_CONFIG, "read settings from FILE; see koine.conf(5)", "files"},
 	{"service", NULL, FLAG_SERVICE,
-	 "run as a service: a dialect without an address in the\nsettings listens in the "
-	 "runtime directory"},
+	 "run as a service: dialects without a configured\naddress listen in the runtime "
+	 "directory"},
 	{"root", "DIR", FLAG_ROOT, "put all default paths under DIR", "folders"},
 	{"project", "DIR", FLAG_PROJECT,
 	 "serve the tasks of project DIR at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},

@@ -120,7 +120,7 @@ static const char *words_of(const struct http_fetch *f, CURLcode code, int error
 	if (f->error == -EMSGSIZE)
 		return "the response exceeds its size limit";
 	if (f->error == -ETIMEDOUT)
-		return "no data before the timeout";
+		return "timed out waiting for data";
 	if (f->error != 0)
 		return strerror(-f->error);
 	return f->words[0] ? f->words : curl_easy_strerror(code);

@@ -259,7 +259,7 @@ def test_a_stream_that_ends_is_opened_again():
 def test_a_stream_that_falls_silent_is_given_up():
     with Opencode() as fake, Daemon(*settings(fake, "idle_timeout=1")) as d, d.connect() as c:
         connected(c)
-        away(c, "no data before the timeout")
+        away(c, "timed out waiting for data")
         connected(c)
 
 
@@ -314,7 +314,7 @@ def test_a_head_without_end():
 
 
 def test_a_server_that_says_nothing():
-    bad("silent", "no data before the timeout", False, "idle_timeout=1")
+    bad("silent", "timed out waiting for data", False, "idle_timeout=1")
 
 
 def test_a_wrong_password_is_said_once_and_not_shown():

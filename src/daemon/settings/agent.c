@@ -42,7 +42,7 @@ static const struct setting rows[] = {
 	{"agent", "idle_timeout", SET_SECONDS, AT(idle_timeout_ms), 1, 86400,
 	 "timeout in seconds if the provider sends no data", .kinds = MODEL},
 	{"agent", "total_timeout", SET_SECONDS, AT(total_timeout_ms), 0, 604800,
-	 "timeout for one response in seconds; 0 means one hour, or no limit for kind command",
+	 "timeout for one response in seconds; 0 means one hour (kind command: no limit)",
 	 .kinds = MODEL | COMMAND},
 	{"agent", "retries", SET_UNSIGNED, AT(retries), 0, 10,
 	 "number of retries for a request that fails before the first byte of the response",
@@ -50,7 +50,7 @@ static const struct setting rows[] = {
 	{"agent", "command", SET_TEXT, TEXT_AT(command),
 	 "program and its arguments; koined replaces {prompt} with the prompt", .kinds = COMMAND},
 	{"agent", "input", SET_WORD, AT(input), 0, 0,
-	 "how the program gets the prompt: argument or stdin", .words = input_words,
+	 "how koined passes the prompt to the program: argument or stdin", .words = input_words,
 	 .kinds = COMMAND},
 	{"agent", "output", SET_WORD, AT(output), 0, 0,
 	 "output format of the program: text or stream-json", .words = output_words,
@@ -61,8 +61,8 @@ static const struct setting rows[] = {
 	 "environment variables for the program: NAME, NAME* or NAME=VALUE, separated by spaces",
 	 .kinds = COMMAND},
 	{"agent", "state", SET_PATH, TEXT_AT(state),
-	 "folder that the program may write to in a sandbox; empty means a default folder next to "
-	 "the store",
+	 "folder in which a sandboxed program can keep its state; empty means a folder next to the "
+	 "store",
 	 .kinds = COMMAND},
 	{"agent", "interrupt_time", SET_SECONDS, AT(interrupt_ms), 0, 3600,
 	 "seconds between SIGINT and SIGTERM when koined cancels a turn", .kinds = COMMAND},

@@ -77,7 +77,7 @@ static const struct setting rows[] = {
 	 "command for /bin/sh, with the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "page URL to include in messages; if empty and the page is on, koined uses page.behind"},
+	 "URL of the page to include in messages; empty means page.behind, if the page is on"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet),
 	 "quiet hours, such as 22:00-07:00, in which koined sends no messages"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone),
@@ -87,7 +87,8 @@ static const struct setting rows[] = {
 	{"notify", "button_time", SET_SECONDS, AT(button_ms), 1, 604800,
 	 "seconds after which a button or a link expires", .kinds = HTTP},
 	{"notify", "links", SET_BOOL, AT(links), 0, 0,
-	 "include links to approve and deny on the page", .kinds = WEBHOOK},
+	 "include links to the page on which the reader can approve or deny the request",
+	 .kinds = WEBHOOK},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -27,8 +27,8 @@ static const struct setting daemon_rows[] = {
 	 "log each message sent or received, at level debug"},
 	{"daemon", "log_file", SET_PATH, TEXT_AT(log_file), "log file; empty means stderr"},
 	{"daemon", "places", SET_WORD, AT(places), 0, 0,
-	 "default addresses: original (as in the programs that koine replaces) or own (sockets "
-	 "in the runtime directory)",
+	 "where dialects listen by default: original (the addresses that their clients expect) or "
+	 "own (sockets in the runtime directory)",
 	 .words = places},
 	{"daemon", "programs", SET_BOOL, AT(programs), 0, 0,
 	 "allow koined to start programs for tasks, sessions, agents, tools and rules"},
@@ -64,7 +64,7 @@ static const struct setting memory_rows[] = {
 	{"memory", "index_file_bytes", SET_SIZE, AT(index_file_bytes), 0, 1LL << 40,
 	 "maximum disk space for search index files; 0 means no files"},
 	{"memory", "keep_deleted", SET_UNSIGNED, AT(keep_deleted_days), 0, 3650,
-	 "days after which koined purges a deleted memory; 0 means immediately"},
+	 "days to keep a deleted memory before koined purges it; 0 means no delay"},
 	{"memory", "words", SET_PATH, TEXT_AT(words),
 	 "file with a table of word vectors, or off; empty means the default files"},
 	{"memory", "embedding_url", SET_URL, TEXT_AT(embedding_url),
@@ -75,7 +75,7 @@ static const struct setting memory_rows[] = {
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),
 	 "file (mode 0600) with the API key; empty means none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
-	 "maximum time in milliseconds that a search waits for the embedding endpoint"},
+	 "timeout in milliseconds of a search's request to the embedding endpoint"},
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
 	 "agent that extracts facts from conversations and sessions; empty means none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
@@ -142,7 +142,7 @@ static const struct setting session_rows[] = {
 	 "seconds without an event after which koined marks a session that it did not start as "
 	 "completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
-	 "maximum size of the stored events of one session; koined drops later events"},
+	 "maximum size of a session's stored events; koined drops later events"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),
@@ -168,8 +168,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "connections", SET_UNSIGNED, LIMIT(connections), 1, 1000000,
 	 "maximum number of connections; additional connections wait in the kernel's backlog"},
 	{"limits", "connections_per_uid", SET_UNSIGNED, LIMIT(connections_per_uid), 1, 1000000,
-	 "maximum number of connections for each additional user (allow_uids); koined closes "
-	 "further connections"},
+	 "maximum number of connections for each user in allow_uids; koined closes further "
+	 "connections"},
 	{"limits", "calls", SET_UNSIGNED, LIMIT(calls), 1, 1000000,
 	 "maximum number of calls in flight; koined rejects additional calls"},
 	{"limits", "waiting", SET_UNSIGNED, LIMIT(waiting), 1, 10000,
@@ -200,9 +200,11 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "timeout in seconds for an HTTP request, or for each progress_bytes of any other message"},
+	 "seconds within which an HTTP request, or each progress_bytes of any other message, must "
+	 "arrive"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
-	 "seconds that a rejected client has to read the reason before koined disconnects it"},
+	 "seconds that koined keeps a rejected connection open, so that the client can read the "
+	 "reason"},
 	{"limits", "stop_time", SET_SECONDS, LIMIT(stop_ms), 0, 3600,
 	 "seconds to wait for running calls when koined stops"},
 };

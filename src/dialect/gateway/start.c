@@ -17,7 +17,8 @@
 
 static const struct setting rows[] = {
 	{"gateway", "token_file", SET_PATH, TEXT_AT(token_file),
-	 "file (mode 0600) with the token that calls must send; empty means OPENCLAW_UI_TOKEN",
+	 "file (mode 0600) with the token that calls must send; empty means the OPENCLAW_UI_TOKEN "
+	 "variable",
 	 .secret = "OPENCLAW_UI_TOKEN"},
 	{"gateway", "tools", SET_TEXT, TEXT_AT(tool_names),
 	 "tools that agents can use: memory, exec, read, write, edit, separated by commas; or "
@@ -31,8 +32,8 @@ static const struct setting rows[] = {
 	{"gateway", "process", SET_BOOL, AT(process), 0, 0,
 	 "let clients start programs; each start requires approval"},
 	{"gateway", "environment", SET_VARIABLES, TEXT_AT(environment),
-	 "additional environment variables for exec and programs: NAME, NAME* or NAME=VALUE, "
-	 "separated by spaces"},
+	 "additional environment variables for the exec tool and for processes: NAME, NAME* or "
+	 "NAME=VALUE, separated by spaces"},
 };
 
 static const struct gateway_settings defaults = {

@@ -78,7 +78,7 @@ static const struct field conversation_fields[] = {
 	FIELD(STRING, hld_session_in, session_id,
 	      "Id of the session; the result includes its predecessors"),
 	FIELD(STRING, hld_session_in, claude_session_id,
-	      "Session id assigned by the agent, instead of session_id"),
+	      "Session id assigned by the agent; takes precedence over session_id"),
 };
 
 static const struct field archive_fields[] = {

@@ -70,7 +70,7 @@ static struct done handle_run(struct call *c)
 }
 
 static const struct field run_fields[] = {
-	FIELD(OBJECT, run_in, input, "Input of the hook, as the agent wrote it", .required = true),
+	FIELD(OBJECT, run_in, input, "Hook input, exactly as the agent sent it", .required = true),
 	FIELD(STRING, run_in, format,
 	      "Format: auto, plain, claude, codex, gemini, cursor or copilot",
 	      .default_text = "auto"),

@@ -106,8 +106,8 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ocg", "user", SET_TEXT, SETTING_TEXT(struct ocg_settings, user),
-	 "user who owns the memories that clients store and search; empty means that memories have "
-	 "no owner"},
+	 "user who owns the memories that clients store and search; empty means that the memories "
+	 "are common"},
 };
 
 static const struct ocg_settings defaults;

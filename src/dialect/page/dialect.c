@@ -34,11 +34,11 @@ static int check_behind(const char *url, struct error *error)
 
 static const struct setting rows[] = {
 	{"page", "behind", SET_URL, SETTING_TEXT(struct page_settings, behind),
-	 "URL of a proxy that serves the page to other machines, https://HOST[:PORT]; empty means "
-	 "none",
+	 "URL of the proxy through which other machines reach the page, https://HOST[:PORT]; empty "
+	 "means none",
 	 .check = check_behind},
 	{"page", "keep_days", SET_UNSIGNED, offsetof(struct page_settings, keep_days), 1, 365,
-	 "days after which a browser needs a new sign-in link"},
+	 "days that a browser stays signed in"},
 };
 
 static const struct page_settings defaults = {.keep_days = 30};

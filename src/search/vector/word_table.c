@@ -162,11 +162,12 @@ static int check_vectors(const struct word_table *t, struct error *error)
 		float scale = float_at(t->scales + 4 * i);
 
 		if (!(scale > 0 && scale <= 1.0f / 127))
-			return refuse_table(error, "the scale of a vector is out of range");
+			return refuse_table(error, "a vector has a scale that is out of range");
 	}
 	for (size_t i = 0; i < t->n * t->dim; i++)
 		n_bad += t->rows[i] == INT8_MIN;
-	return n_bad > 0 ? refuse_table(error, "a value of a vector is out of range") : 0;
+	return n_bad > 0 ? refuse_table(error, "a vector contains a value that is out of range")
+			 : 0;
 }
 
 int word_table_read(struct text file, struct word_table **ret_table, struct error *error)
