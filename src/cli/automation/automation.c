@@ -448,8 +448,8 @@ static const struct command subs[] = {
 
 const struct command automation_commands[] = {
 	{"rule", "COMMAND [ARGUMENT]...", "List and control rules",
-	 "A rule starts a task, a command, a webhook or a desktop notification on a schedule, an "
-	 "event or a file change. See [rule NAME] in koine.conf(5).\n",
+	 "A rule adds a task, runs a command, calls a webhook or shows a desktop notification: at "
+	 "scheduled times, or after an event or a file change. See [rule NAME] in koine.conf(5).\n",
 	 NULL, subs, options, sizeof(struct automation_options), .begin = find_project,
 	 .scope = scope, .examples = {"koine rule list", "koine rule run nightly"}},
 	{NULL},
