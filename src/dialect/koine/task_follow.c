@@ -306,7 +306,8 @@ static void on_ended(struct task_watch *w, const struct task *task)
 	struct call *c = f->call;
 
 	stop_waiting(f);
-	if (f->with_output && f->at < task->output_bytes) {
+	/* Another host runs it, or there is more of its output. */
+	if (task->state <= TASK_RUNNING || (f->with_output && f->at < task->output_bytes)) {
 		(void)look(c);
 		return;
 	}

@@ -30,7 +30,7 @@ static void run_elsewhere(struct tasks *t, struct live *l)
 {
 	list_append(&t->elsewhere, &l->link);
 	assert(task_is_legal(l));
-	watch_moved(l);
+	task_report(t, l, &l->task);
 }
 
 /* Our start of it is stored, although the store reported a fault, and so nothing has begun. */
@@ -52,7 +52,7 @@ static void place(struct tasks *t, struct live *l, const struct task_named *f)
 	else if (l->task.state == TASK_RUNNING)
 		run_elsewhere(t, l);
 	else
-		task_report_ended(t, l, &f->row);
+		task_report(t, l, &f->row);
 	wake_send(t->more);
 }
 

@@ -79,10 +79,10 @@ struct project {
 /* The error of a running task that is to be cancelled, for the next start to see. */
 #define TASK_CANCEL_REQUESTED "cancel requested"
 
-/* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time; gone:
- * tasks are being freed, and fn must not answer its caller. */
+/* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time,
+ * unless tasks are freed before. */
 struct run_waiter {
-	void (*fn)(void *arg, bool gone, enum task_state state);
+	void (*fn)(void *arg, enum task_state state);
 	void *arg;
 };
 
@@ -364,36 +364,24 @@ void task_cancel_requested(struct tasks *t, struct live *l, const struct task *r
 
 /* ---- program.c: tasks without an agent ---- */
 
-int task_command_check(const struct value *words, struct error *error);
-/* The line that a shell would read as these words. */
-int task_command_line(struct arena *a, const struct value *words, struct text *ret_line);
+/* The line that a shell would read as these words; refuses what is no command. */
+int task_command_line(struct arena *a, const struct value *words, struct text *ret_line,
+		      struct error *error);
 
 /* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
 
 void run_end_with(struct run *r, enum intent intent);
-void run_drop(struct run *r); /* tasks are being freed */
+void run_free(struct run *r); /* tasks are being freed */
 /* It is no longer ours: its program is killed, and nothing of it is stored. */
 void run_lose(struct run *r);
-/* Nothing belongs to this host any more. A task that has not begun is queued again, unless another host has it. */
-void run_fence(struct run *r);
 
-struct program {
-	const char **argv; /* one allocation */
-	struct text input; /* {NULL, 0}: none */
-	struct text cwd;   /* {NULL, 0}: ours */
-	struct arena arena;
-	const struct environment *base; /* its environment; NULL: ours */
-	const char **env;               /* in addition to that */
-};
-
-/* Chooses what runs it: a program (*ret_agent is NULL), or an agent of the chat. Refuses if
- * there is neither. */
-struct agent;
-int program_choose(struct tasks *t, const struct live *l, struct text prompt,
-		   struct program *ret_program, struct agent **ret_agent, struct error *error);
-void program_done(struct program *p);
+/* Chooses what runs it, a program or an agent of the chat, and starts that. Refuses if there is neither. */
+int program_start(struct run *r, struct text prompt, struct error *error);
+/* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
+ * one, such as the folder's. */
+int program_unstarted(const struct run *r, int result, struct error *error);
 
 /* REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run such a task: the settings
  * have no agent at all, or forbid programs. */
@@ -418,8 +406,8 @@ static inline void task_write(struct tasks *t, struct live *l, const char *event
 
 void task_write_drop(struct live *l); /* calls no waiters and no watches: they may be gone */
 
-/* It has ended on another host: notifies its watches. */
-void task_report_ended(struct tasks *t, struct live *l, const struct task *row);
+/* It has ended on another host, or runs there: its watches wait no more. */
+void task_report(struct tasks *t, struct live *l, const struct task *row);
 
 /* So many tasks have this id: none, several, or one that another host has just changed. */
 int task_refuse(unsigned n, struct text id, struct error *error);
@@ -427,23 +415,6 @@ int task_refuse(unsigned n, struct text id, struct error *error);
 /* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
 		   struct text tool_use_id);
-
-/* ---- watch.c: output ---- */
-
-enum {
-	OUTPUT_FRESH_MAX = 64 << 10,
-	OUTPUT_REST_MAX =
-		3, /* bytes that may be the beginning of a character, and are sent again */
-};
-
-/* It has printed these bytes; all of its output ends at `end`. */
-void output_printed(struct run *r, const char *data, size_t n, int64_t end);
-/* It prints nothing more. What it printed is on its way to the store. */
-void output_rest(struct run *r);
-void output_done(struct run *r);
-
-/* Another host runs it: those who follow its output have to look for it. */
-void watch_moved(struct live *l);
 
 /* ---- read.c ---- */
 

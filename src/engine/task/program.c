@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "agent/command/command.h"
 #include "agent/command/words.h"
@@ -20,13 +21,23 @@
 #include "engine/node/node.h"
 #include "engine/task/inner.h"
 #include "io/process/child.h"
+#include "io/process/supervisor.h"
 
 enum { N_OWN_VARIABLES = 4 };
+
+struct program {
+	const char **argv; /* one allocation */
+	struct text input; /* {NULL, 0}: none */
+	struct text cwd;   /* {NULL, 0}: ours */
+	struct arena arena;
+	const struct environment *base; /* its environment; NULL: ours */
+	const char **env;               /* in addition to that */
+};
 
 /* ---- commands: a program works on the task, not an agent. Its words are never read by a shell unless they
  * name one. The line that a shell would read the same way is its prompt, for all lists of tasks ---- */
 
-int task_command_check(const struct value *words, struct error *error)
+static int check_words(const struct value *words, struct error *error)
 {
 	size_t total = 0;
 	unsigned n = 0;
@@ -81,11 +92,14 @@ static void quote(struct buf *out, struct text word)
 	buf_add_char(out, '\'');
 }
 
-int task_command_line(struct arena *a, const struct value *words, struct text *ret_line)
+int task_command_line(struct arena *a, const struct value *words, struct text *ret_line,
+		      struct error *error)
 {
 	struct buf line;
-	int r;
+	int r = check_words(words, error);
 
+	if (r != 0)
+		return r;
 	/* A quote becomes four bytes. */
 	buf_init(&line, 4 * TASK_COMMAND_MAX + 2 * TASK_WORDS_MAX);
 	value_each (word, words) {
@@ -135,7 +149,7 @@ static int command_argv(struct arena *a, struct text packed, const char ***ret_a
 
 static const char *const coding_agent[] = {CODING_AGENT, NULL};
 
-void program_done(struct program *p)
+static void program_done(struct program *p)
 {
 	free((void *)p->argv);
 	p->argv = NULL;
@@ -331,8 +345,9 @@ static int choose(struct tasks *t, const struct live *l, struct text prompt, str
 	return 0;
 }
 
-int program_choose(struct tasks *t, const struct live *l, struct text prompt,
-		   struct program *ret_program, struct agent **ret_agent, struct error *error)
+static int choose_program(struct tasks *t, const struct live *l, struct text prompt,
+			  struct program *ret_program, struct agent **ret_agent,
+			  struct error *error)
 {
 	int r;
 
@@ -350,4 +365,73 @@ int program_choose(struct tasks *t, const struct live *l, struct text prompt,
 	if (r != 0)
 		program_done(ret_program);
 	return r;
+}
+
+/* ---- starting it ---- */
+
+static int start_turn(struct run *r, const struct agent *agent, struct text prompt,
+		      struct error *error)
+{
+	char id[40];
+	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
+
+	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
+	ask.conversation = text_of(id);
+	return attempt_ask(&r->attempt, r->tasks->chat, &ask, error);
+}
+
+static int note_program(struct run *r, const struct program *p)
+{
+	r->named = strdup(p->argv[0]);
+	r->folder = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
+	return !r->named || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
+}
+
+static int start_program(struct run *r, const struct program *p, struct error *error)
+{
+	char what[TASK_NAME_MAX + 8];
+	int e = note_program(r, p);
+	struct supervised_opts opts = {
+		.argv = (const char *const *)p->argv,
+		.base = p->base,
+		.env = p->env,
+		.cwd = r->folder,
+		.input = p->input,
+		.mark = r->mark,
+		.what = what,
+	};
+
+	if (e != 0)
+		return e;
+	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
+	return attempt_run(&r->attempt, r->tasks->loop, &opts, error);
+}
+
+int program_start(struct run *r, struct text prompt, struct error *error)
+{
+	struct tasks *t = r->tasks;
+	struct agent *agent;
+	struct program program;
+	int e;
+
+	e = choose_program(t, r->live, prompt, &program, &agent, error);
+	if (e != 0)
+		return e;
+	e = agent ? start_turn(r, agent, prompt, error) : start_program(r, &program, error);
+	program_done(&program);
+	return e;
+}
+
+int program_unstarted(const struct run *r, int result, struct error *error)
+{
+	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
+
+	if (r->folder && access(r->folder, X_OK) != 0)
+		return 0;
+	if (result == REFUSE_FORBIDDEN)
+		words = TASK_FORBIDDEN;
+	else if (result != REFUSE_NOT_FOUND)
+		return 0;
+	snprintf(error->text, sizeof(error->text), "%.100s%s", r->named, words);
+	return result == REFUSE_NOT_FOUND ? 127 : 126;
 }

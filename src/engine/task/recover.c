@@ -378,11 +378,18 @@ static void count_again(struct tasks *t)
 static void on_fenced(void *tasks)
 {
 	struct tasks *t = tasks;
-	struct list *first;
 	unsigned n = 0;
 
-	for (; (first = list_first(&t->running)); n++)
-		run_fence(list_entry(first, struct live, link)->run);
+	list_for_each (at, following, &t->running) {
+		struct run *r = list_entry(at, struct live, link)->run;
+
+		/* One that has not begun is queued again, unless another host has it. */
+		if (r->begins.fn)
+			run_end_with(r, INTENT_STOP);
+		else
+			run_lose(r);
+		n++;
+	}
 	if (n > 0)
 		log_warn("stopped running tasks", "n=%u", n);
 	wake_send(t->more);

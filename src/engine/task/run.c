@@ -1,6 +1,14 @@
 /*
  * A running task: a supervised program, or a turn of a conversation. It ends when its program
  * has ended or, if it was stopped or is retried, when none of its processes is left.
+ *
+ * The loop writes its output, so it passes it to the watches of its callers: nothing polls, and a watch without news
+ * costs nothing. Output is passed on at once, and then again after a pause if there was more, however little a
+ * program prints at a time. What came meanwhile is in memory for all; only a caller that is further behind reads
+ * the file.
+ *
+ * The file is on the host that runs the task. Where there are other hosts, its end is also in the store, in chunks:
+ * at most every half second, without a waiter. What comes before the task's end is on its way before that is.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,6 +35,10 @@ enum {
 	RETRY_MAX_MS = 3600 * 1000,
 	AGAIN_MS = 1000, /* after an error of the store */
 	ERROR_MAX = 128, /* bytes of a message of ours */
+	PAUSE_MS = 50,
+	OUTPUT_FRESH_MAX = 64 << 10,
+	OUTPUT_REST_MAX =
+		3, /* bytes that may be the beginning of a character, and are sent again */
 };
 
 /* A long prompt is only in the store. */
@@ -38,7 +50,218 @@ struct fetch {
 	int64_t printed; /* the place after what other hosts have seen of it */
 };
 
-static void run_free(struct run *r)
+/* ---- its output, for the watches of its callers ---- */
+
+static void send_piece(struct live *l, struct task_piece *piece)
+{
+	struct list watches, *first;
+	struct task_watch *w;
+
+	list_init(&watches);
+	list_splice(&watches, &l->watches);
+	while ((first = list_first(&watches))) {
+		w = list_entry(first, struct task_watch, link);
+		list_remove(first);
+		list_append(&l->watches, first);
+		if (w->printed)
+			w->printed(w, piece);
+	}
+}
+
+static void send_fresh(struct run *r)
+{
+	struct fresh *f = &r->fresh;
+	struct task_piece piece = {
+		.bytes = {.data = f->bytes.data, .len = f->bytes.len},
+		.offset = f->end - (int64_t)f->bytes.len,
+		.words_from = -1,
+	};
+	size_t rest = f->bytes.len < OUTPUT_REST_MAX ? f->bytes.len : OUTPUT_REST_MAX;
+
+	f->more = false;
+	buf_init(&piece.words, 8 * OUTPUT_FRESH_MAX);
+	send_piece(r->live, &piece);
+	buf_done(&piece.words);
+	buf_consume(&f->bytes, f->bytes.len - rest);
+}
+
+static void on_pause(void *arg)
+{
+	struct run *r = arg;
+
+	r->fresh.paused = false;
+	if (!r->fresh.more)
+		return;
+	r->fresh.paused = true;
+	timer_start(r->fresh.pause, PAUSE_MS);
+	send_fresh(r);
+}
+
+/* Without memory for a pause there is none. */
+static void send_then_pause(struct run *r)
+{
+	struct fresh *f = &r->fresh;
+
+	if (f->pause || timer_new(r->tasks->loop, on_pause, r, &f->pause) == 0) {
+		f->paused = true;
+		timer_start(f->pause, PAUSE_MS);
+	}
+	send_fresh(r);
+}
+
+/* Adds to what is at hand, or forgets it if it does not fit: then it is read from the file. */
+static void add_fresh(struct fresh *f, const char *data, size_t n, int64_t end)
+{
+	bool follows = f->end == end - (int64_t)n;
+
+	if (!follows || f->bytes.len + n > f->bytes.max)
+		buf_clear(&f->bytes);
+	if (n <= OUTPUT_FRESH_MAX)
+		buf_add(&f->bytes, data, n);
+	if (f->bytes.err != 0)
+		buf_clear(&f->bytes);
+	f->end = end;
+	f->more = true;
+}
+
+static void add_watched(struct run *r, const char *data, size_t n, int64_t end)
+{
+	struct fresh *f = &r->fresh;
+
+	if (r->live->n_listening == 0) {
+		buf_done(&f->bytes);
+		f->more = false;
+		return;
+	}
+	add_fresh(f, data, n, end);
+	if (!f->paused)
+		send_then_pause(r);
+}
+
+/* ---- output for other hosts ---- */
+
+enum { CHUNK_MS = 500, CHUNK_MAX = 256 << 10 }; /* of what was printed meanwhile, the last bytes */
+
+struct unsent {
+	struct buf bytes;
+	int64_t end; /* the place after them */
+	struct timer *pause;
+	bool first; /* nothing of this attempt was sent yet */
+};
+
+struct sending {
+	struct work work;
+	struct tasks *tasks;
+	struct task_chunk chunk;
+	struct buf bytes;
+};
+
+static int send_run(struct work *w, int lane)
+{
+	struct sending *s = list_entry(w, struct sending, work);
+
+	(void)lane;
+	return store_chunk_add(store_writer(s->tasks->store), &s->chunk);
+}
+
+/* What is not kept is missing for those who look from elsewhere; the file has it. */
+static void send_finished(struct work *w, int result)
+{
+	struct sending *s = list_entry(w, struct sending, work);
+
+	if (result != 0 && result != -ECANCELED)
+		log_debug("could not send output", "error=%d", result);
+	buf_done(&s->bytes);
+	free(s);
+}
+
+static void send_chunk(struct run *r)
+{
+	struct unsent *u = r->unsent;
+	struct sending *s = u && u->bytes.len > 0 ? calloc(1, sizeof(*s)) : NULL;
+	const struct task *row = &r->live->task;
+
+	if (!s)
+		return;
+	*s = (struct sending) {.work = {.run = send_run, .finished = send_finished},
+			       .tasks = r->tasks,
+			       .bytes = u->bytes,
+			       .chunk = {.task = row->seq,
+					 .attempts = row->attempts,
+					 .epoch = row->epoch,
+					 .host = node_name(r->tasks->node),
+					 .place = u->end - (int64_t)u->bytes.len,
+					 .first = u->first,
+					 .bytes = {.data = u->bytes.data, .len = u->bytes.len}}};
+	buf_init(&u->bytes, 2 * CHUNK_MAX);
+	u->first = false;
+	workers_start(r->tasks->workers, &s->work, true);
+}
+
+static void on_chunk_pause(void *run)
+{
+	send_chunk(run);
+}
+
+static struct unsent *unsent_of(struct run *r)
+{
+	struct unsent *u = r->unsent ? r->unsent : calloc(1, sizeof(*u));
+
+	if (!u || r->unsent)
+		return u;
+	buf_init(&u->bytes, 2 * CHUNK_MAX);
+	u->first = true;
+	if (timer_new(r->tasks->loop, on_chunk_pause, r, &u->pause) != 0) {
+		free(u);
+		return NULL;
+	}
+	r->unsent = u;
+	return u;
+}
+
+static void add_unsent(struct run *r, const char *data, size_t n, int64_t end)
+{
+	struct unsent *u = r->live->task.epoch ? unsent_of(r) : NULL;
+
+	if (!u)
+		return;
+	if (u->bytes.len == 0)
+		timer_start(u->pause, CHUNK_MS);
+	tail_add(&u->bytes, CHUNK_MAX, data, n);
+	if (u->bytes.err != 0)
+		buf_clear(&u->bytes);
+	u->end = end;
+}
+
+/* ---- a run's output ---- */
+
+static void output_printed(struct run *r, const char *data, size_t n, int64_t end)
+{
+	add_watched(r, data, n, end);
+	add_unsent(r, data, n, end);
+}
+
+static void output_rest(struct run *r)
+{
+	if (r->fresh.more && r->live->n_listening > 0)
+		send_fresh(r);
+	send_chunk(r);
+}
+
+static void output_done(struct run *r)
+{
+	timer_free(r->fresh.pause);
+	buf_done(&r->fresh.bytes);
+	if (!r->unsent)
+		return;
+	timer_free(r->unsent->pause);
+	buf_done(&r->unsent->bytes);
+	free(r->unsent);
+}
+
+/* ---- as an object ---- */
+
+void run_free(struct run *r)
 {
 	list_remove(&r->begins.link);
 	if (r->fetch)
@@ -65,17 +288,8 @@ static struct run_waiter take_waiter(struct run *r)
 static void call_waiter(struct run_waiter w, enum task_state state)
 {
 	if (w.fn)
-		w.fn(w.arg, false, state);
+		w.fn(w.arg, state);
 }
-
-void run_drop(struct run *r)
-{
-	if (r->waiter.fn)
-		r->waiter.fn(r->waiter.arg, true, TASK_RUNNING);
-	run_free(r);
-}
-
-/* ---- output ---- */
 
 static void add_output(struct run *r, const char *data, size_t n)
 {
@@ -271,62 +485,6 @@ static void on_text(void *arg, struct text whole, size_t from)
 	tail_add(&r->out, TASK_RESULT_MAX, whole.data + from, whole.len - from);
 }
 
-static int start_turn(struct run *r, const struct agent *agent, struct text prompt,
-		      struct error *error)
-{
-	char id[40];
-	struct chat_ask ask = {.agent = text_of(agent->name), .content = prompt};
-
-	snprintf(id, sizeof(id), "task:%lld", (long long)r->live->task.seq);
-	ask.conversation = text_of(id);
-	return attempt_ask(&r->attempt, r->tasks->chat, &ask, error);
-}
-
-/* ---- as a program ---- */
-
-static int note_program(struct run *r, const struct program *p)
-{
-	r->named = strdup(p->argv[0]);
-	r->folder = p->cwd.data ? strndup(p->cwd.data, p->cwd.len) : NULL;
-	return !r->named || (p->cwd.data && !r->folder) ? -ENOMEM : 0;
-}
-
-static int start_program(struct run *r, const struct program *p, struct error *error)
-{
-	char what[TASK_NAME_MAX + 8];
-	int e = note_program(r, p);
-	struct supervised_opts opts = {
-		.argv = (const char *const *)p->argv,
-		.base = p->base,
-		.env = p->env,
-		.cwd = r->folder,
-		.input = p->input,
-		.mark = r->mark,
-		.what = what,
-	};
-
-	if (e != 0)
-		return e;
-	snprintf(what, sizeof(what), "task=%.*s", TEXT_ARGS(r->live->task.id));
-	return attempt_run(&r->attempt, r->tasks->loop, &opts, error);
-}
-
-/* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
- * one, such as the folder's. */
-static int word_unstarted(const struct run *r, int result, struct error *error)
-{
-	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
-
-	if (r->folder && access(r->folder, X_OK) != 0)
-		return 0;
-	if (result == REFUSE_FORBIDDEN)
-		words = TASK_FORBIDDEN;
-	else if (result != REFUSE_NOT_FOUND)
-		return 0;
-	snprintf(error->text, sizeof(error->text), "%.100s%s", r->named, words);
-	return result == REFUSE_NOT_FOUND ? 127 : 126;
-}
-
 /* ---- the start ---- */
 
 static void open_output(struct run *r)
@@ -341,21 +499,6 @@ static void open_output(struct run *r)
 	if (e != 0)
 		log_warn("could not store output", "task=%.*s error=%s",
 			 TEXT_ARGS(r->live->task.id), strerror(-e));
-}
-
-static int begin(struct run *r, struct text prompt, struct error *error)
-{
-	struct tasks *t = r->tasks;
-	struct agent *agent;
-	struct program program;
-	int e;
-
-	e = program_choose(t, r->live, prompt, &program, &agent, error);
-	if (e != 0)
-		return e;
-	e = agent ? start_turn(r, agent, prompt, error) : start_program(r, &program, error);
-	program_done(&program);
-	return e;
 }
 
 static void report_started(struct run *r)
@@ -390,7 +533,7 @@ static void on_started(void *arg, int result, const struct error *error)
 	struct error own = *error;
 
 	if (result != 0)
-		r->unstarted = word_unstarted(r, result, &own);
+		r->unstarted = program_unstarted(r, result, &own);
 	if (result != 0)
 		give_up(r, result > 0 ? own.text : strerror(-result));
 	else
@@ -409,7 +552,7 @@ static void go(struct run *r, const struct task *whole)
 	open_output(r);
 	row->env = whole->env;
 	row->command = whole->command;
-	e = begin(r, whole->prompt, &error);
+	e = program_start(r, whole->prompt, &error);
 	row->env = env;
 	row->command = command;
 	if (e != 0)
@@ -540,14 +683,6 @@ void run_lose(struct run *r)
 	list_append(&t->elsewhere, &l->link);
 	run_free(r);
 	call_waiter(waiter, TASK_QUEUED);
-}
-
-void run_fence(struct run *r)
-{
-	if (r->begins.fn)
-		put_back(r);
-	else
-		run_lose(r);
 }
 
 /* What an earlier attempt printed elsewhere comes before what this one prints. */

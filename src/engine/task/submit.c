@@ -172,8 +172,6 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct er
 {
 	int r = check_texts(in, error);
 
-	if (r == 0 && in->task.command.value)
-		r = task_command_check(in->task.command.value, error);
 	if (r != 0)
 		return r;
 	if (!isfinite(in->task.priority))
@@ -286,16 +284,18 @@ static int64_t default_timeout(const struct tasks *t, const struct project *p)
 	return p->timeout_ms ?: t->opts.timeout_ms;
 }
 
-static int fill(struct submit *s, const struct task_new *in)
+static int fill(struct submit *s, const struct task_new *in, struct error *error)
 {
 	const struct tasks *t = s->request.tasks;
 	int64_t now_ms = clock_utc_ms();
-	int r;
+	int r = 0;
 
 	s->row = in->task;
-	if (in->task.command.value &&
-	    task_command_line(&s->request.arena, in->task.command.value, &s->row.prompt) != 0)
-		return -ENOMEM;
+	if (in->task.command.value)
+		r = task_command_line(&s->request.arena, in->task.command.value, &s->row.prompt,
+				      error);
+	if (r != 0)
+		return r;
 	s->row.project = s->project->name;
 	choose_host(t, &s->row);
 	s->row.created_ms = now_ms;
@@ -375,12 +375,9 @@ static void submit_took(struct submit *s, enum task_state state)
 	submit_done(s, 0, &submitted);
 }
 
-static void on_begun(void *arg, bool gone, enum task_state state)
+static void on_begun(void *arg, enum task_state state)
 {
-	if (gone)
-		request_free(arg);
-	else
-		submit_took(arg, state);
+	submit_took(arg, state);
 }
 
 static void take_submitted(struct submit *s, struct live *l)
@@ -460,7 +457,7 @@ int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn
 	s = submit_new(t, p, in, fn, arg);
 	if (!s)
 		return -ENOMEM;
-	r = request_submit(s, fill(s, in), true);
+	r = request_submit(s, fill(s, in, error), true);
 	t->n_coming += r == 0;
 	p->n_coming += r == 0;
 	return r;

@@ -346,19 +346,15 @@ static bool report_end(struct task_change *c)
 	return !list_empty(&c->watches);
 }
 
-/* The store has this end, unless the task was queued again meanwhile. Frees the change when all watches know of it. */
+/* Frees the change when all watches know of it. */
 static void report_then_free(struct tasks *t, struct live *l, struct task_change *c)
 {
-	bool ended = c->row.state > TASK_RUNNING && l->task.state > TASK_RUNNING;
-
-	if (ended && !list_empty(&l->watches)) {
-		/* A callback may do something that frees the task. */
-		copy(&c->arena, &c->row.id);
-		list_splice(&c->watches, &l->watches);
-		l->n_listening = 0;
-		list_for_each (at, following, &c->watches)
-			list_entry(at, struct task_watch, link)->live = NULL;
-	}
+	/* A callback may do something that frees the task. */
+	copy(&c->arena, &c->row.id);
+	list_splice(&c->watches, &l->watches);
+	l->n_listening = 0;
+	list_for_each (at, following, &c->watches)
+		list_entry(at, struct task_watch, link)->live = NULL;
 	if (!report_end(c)) {
 		change_free(&c->change);
 		return;
@@ -367,7 +363,7 @@ static void report_then_free(struct tasks *t, struct live *l, struct task_change
 	wake_send(t->more);
 }
 
-void task_report_ended(struct tasks *t, struct live *l, const struct task *row)
+void task_report(struct tasks *t, struct live *l, const struct task *row)
 {
 	struct task_change *c = list_empty(&l->watches) ? NULL : task_change_new(NULL);
 
@@ -418,7 +414,11 @@ static void change_stored(struct record_change *change, bool recovered)
 		change_free(change);
 	} else {
 		task_cancel_requested(t, l, &c->row, c->kept.cancel != 0);
-		report_then_free(t, l, c);
+		/* The store has this end, unless the task was queued again meanwhile. */
+		if (c->row.state > TASK_RUNNING && l->task.state > TASK_RUNNING)
+			report_then_free(t, l, c);
+		else
+			change_free(change);
 	}
 	if (recovered)
 		queue_run(t);
@@ -819,7 +819,7 @@ static void free_project(struct project *p)
 		struct live *l = list_entry(p->recent.first, struct live, recent_link);
 
 		if (l->run)
-			run_drop(l->run);
+			run_free(l->run);
 		live_free(l);
 	}
 	while ((first = list_first(&p->lines))) {

@@ -382,7 +382,8 @@ struct task_watch {
 	/* It has printed more. Takes the bytes; must not answer a call or change a task. NULL: only
 	 * its end is awaited. */
 	void (*printed)(struct task_watch *w, struct task_piece *piece);
-	/* It has ended, its output is in the file, and the store knows of it. No longer waiting. */
+	/* It has ended, its output is in the file, and the store knows of it; or another host runs it now: then
+	 * task->state says so. No longer waiting. */
 	void (*ended)(struct task_watch *w, const struct task *task);
 };
 

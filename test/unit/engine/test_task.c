@@ -1018,12 +1018,13 @@ TEST(watchers_get_the_newest_output_if_all_of_it_does_not_fit)
 	assert_true(task_watch(tasks_of(w), text_of(w->project), text_of(told.id), &watcher.watch,
 			       &end));
 	r = watcher.watch.live->run;
-	output_printed(r, printed, MUCH, MUCH);
+	r->attempt.ops->on_output(r, false, printed, MUCH);
 	assert_int_equal(watcher.len, MUCH);
 	/* A pause follows; meanwhile output is collected. */
-	output_printed(r, printed, MUCH, 2 * MUCH);
-	output_printed(r, printed, LITTLE, 2 * MUCH + LITTLE);
-	output_rest(r);
+	r->attempt.ops->on_output(r, false, printed, MUCH);
+	r->attempt.ops->on_output(r, false, printed, LITTLE);
+	assert_int_equal(watcher.offset, 0);
+	stage_until(&w->stage, watcher.offset > 0);
 	assert_int_equal(watcher.offset, 2 * MUCH);
 	assert_int_equal(watcher.len, LITTLE);
 	task_unwatch(&watcher.watch);
