@@ -51,7 +51,7 @@ int daemon_adopt(const struct settings *s)
 	if (is_file)
 		printf("%s now belongs to you; the old file is %s\n", a.path, a.aside);
 	else
-		printf("This machine now trusts %s with the owner %s\n", a.path, a.aside);
+		printf("%s is now trusted on this machine; its owner is %s\n", a.path, a.aside);
 	printf("Held %lld tasks (to release them: koine task release)\n", (long long)a.n_tasks);
 	printf("Disabled %lld schedules (to enable them: koine rule enable)\n",
 	       (long long)a.n_jobs);

@@ -73,7 +73,7 @@ static const struct setting rows[] = {
 	{"agent", "budget", SET_UNSIGNED, AT(budget), 0, 100000000,
 	 "maximum number of conversation tokens in one request; 0 means chat.budget"},
 	{"agent", "reserve", SET_UNSIGNED, AT(reserve), 0, 100000000,
-	 "number of tokens of the budget to reserve for the response; 0 means chat.reserve"},
+	 "part of the budget that is reserved for the response, in tokens; 0 means chat.reserve"},
 };
 
 enum { N_ROWS = sizeof(rows) / sizeof(rows[0]) };

@@ -75,14 +75,13 @@ static const struct setting memory_rows[] = {
 	{"memory", "embedding_key_file", SET_PATH, TEXT_AT(embedding_key_file),
 	 "file (mode 0600) with the API key; empty means none"},
 	{"memory", "embedding_timeout", SET_UNSIGNED, AT(embedding_timeout_ms), 1, 60000,
-	 "timeout in milliseconds of a search's request to the embedding endpoint"},
+	 "timeout in milliseconds for embedding a search query"},
 	{"memory", "extract", SET_TEXT, TEXT_AT(extract),
 	 "agent that extracts facts from conversations and sessions; empty means none"},
 	{"memory", "extract_idle", SET_UNSIGNED, AT(extract_idle_s), 1, 86400,
 	 "seconds of inactivity after which koined extracts facts from a conversation"},
 	{"memory", "extract_review", SET_WORD, AT(extract_review), 0, 0,
-	 "when searches find extracted facts: before (only after you accept them) or after (at "
-	 "once; you review them later)",
+	 "when you review extracted facts: before searches can find them, or after",
 	 .words = extract_reviews},
 };
 
@@ -95,7 +94,7 @@ static const struct setting chat_rows[] = {
 	{"chat", "budget", SET_UNSIGNED, AT(chat_budget), 100, 100000000,
 	 "maximum number of conversation tokens in one request to the agent"},
 	{"chat", "reserve", SET_UNSIGNED, AT(chat_reserve), 0, 100000000,
-	 "number of tokens of chat.budget to reserve for the response"},
+	 "part of chat.budget that is reserved for the response, in tokens"},
 	{"chat", "keep_days", SET_UNSIGNED, AT(chat_keep_days), 0, 36500,
 	 "days to keep an ended conversation; 0 means forever"},
 };

@@ -74,7 +74,7 @@ static const struct method methods[] = {
 
 static const struct setting rows[] = {
 	{"ash", "context_secret", SET_SECRET, SETTING_TEXT(struct ash_settings, context_secret),
-	 "secret key for the signature of context tokens; empty means that calls need no token",
+	 "HMAC key of the context tokens; empty means that calls need no token",
 	 .secret = "ASH_CONTEXT_TOKEN_SECRET"},
 };
 

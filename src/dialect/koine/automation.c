@@ -115,7 +115,7 @@ static const struct field rules_fields[] = {PROJECT(rules_in)};
 
 static const struct field log_fields[] = {
 	FIELD(INT, rules_in, limit,
-	      "Maximum number of entries, up to 1000; the newest entries are returned",
+	      "Maximum number of entries, up to 1000; koined returns the newest entries",
 	      .default_number = RULE_LOG_MAX, AT_LEAST(1)),
 	PROJECT(rules_in),
 };

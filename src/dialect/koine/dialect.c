@@ -60,7 +60,7 @@ static const struct field restart_fields[] = {
 static const struct field log_fields[] = {
 	FIELD(INT, daemon_log_in, after, "Return only lines with a higher line number than this",
 	      AT_LEAST(0)),
-	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; the newest lines are returned",
+	FIELD(INT, daemon_log_in, limit, "Maximum number of lines; koined returns the newest lines",
 	      .default_number = LOG_TAIL_LINES, RANGE(1, LOG_TAIL_LINES)),
 };
 
@@ -82,7 +82,7 @@ static const struct method methods[] = {
 	{"daemon.reload", "Reload the settings: agents, rules, policies, notifiers, limits",
 	 "{reloaded:true settings:[object]}", .handle = koine_daemon_reload},
 	{"daemon.drain",
-	 "Stop starting tasks and sessions while this connection is open, and return when none is "
+	 "Start no new tasks or sessions while this connection is open; return when none is "
 	 "running",
 	 "{tasks:integer sessions:integer rules:integer}", FIELDS(drain_fields, daemon_drain_in),
 	 .handle = koine_daemon_drain, .flags = METHOD_LATER},

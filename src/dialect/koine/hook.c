@@ -87,7 +87,7 @@ static const struct field run_fields[] = {
 static const struct method rows[] = {
 	{"hook.run",
 	 "Handle an agent's hook: wait for the decision about a tool call, or record the event; "
-	 "return the output of the hook",
+	 "return the hook's output",
 	 "{output:object|null status:string|null}", FIELDS(run_fields, run_in),
 	 .handle = handle_run, .flags = METHOD_LATER | METHOD_ENDS},
 };

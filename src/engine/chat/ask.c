@@ -26,7 +26,7 @@ int chat_check_room(struct chat *chat, struct text id, struct error *error)
 		return refuse(error, REFUSE_CONFLICT, "conversation '%s' is being deleted", c->id);
 	if (c && c->n_waiting >= CHAT_WAITING_MAX)
 		return refuse(error, REFUSE_LIMIT,
-			      "too many turns wait in this conversation (limit %d)",
+			      "too many turns are waiting in this conversation (limit %d)",
 			      CHAT_WAITING_MAX);
 	return 0;
 }

@@ -15,7 +15,8 @@ int index_wait_check(const struct memory_wait *w, struct error *error)
 	if (w->result == REFUSE_CANCELLED)
 		return refuse(error, REFUSE_CANCELLED, "cancelled");
 	if (w->result == REFUSE_LIMIT && w->crowded)
-		return refuse(error, REFUSE_LIMIT, "too many searches wait for an index (limit %d)",
+		return refuse(error, REFUSE_LIMIT,
+			      "too many searches are waiting for an index (limit %d)",
 			      MEMORY_WAITS_MAX);
 	if (w->result == REFUSE_LIMIT)
 		return refuse(error, REFUSE_LIMIT,

@@ -143,8 +143,7 @@ static int restore_one(struct memories *m, struct memory *row, bool is_root, str
 	r = store_memory_find(c, &everything, row->id, &arena, &other, &taken);
 	arena_done(&arena);
 	if (r == 0 && taken)
-		return refuse(error, REFUSE_CONFLICT,
-			      "memory '%.*s' is already restored and no longer deleted",
+		return refuse(error, REFUSE_CONFLICT, "memory '%.*s' was already restored",
 			      TEXT_ARGS(row->id));
 	if (r == 0)
 		r = link_again(c, row, is_root);

@@ -152,7 +152,8 @@ static int check_common(const struct processes *p, struct error *error)
 		return refuse(error, REFUSE_STOPPING, "koined is stopping");
 	if (p->n_asks >= PROCESS_ASKS_MAX)
 		return refuse(error, REFUSE_LIMIT,
-			      "too many processes wait for approval (limit %d)", PROCESS_ASKS_MAX);
+			      "too many processes are waiting for approval (limit %d)",
+			      PROCESS_ASKS_MAX);
 	return 0;
 }
 

@@ -532,7 +532,7 @@ static const struct fault_name faults[] = {
 	{-ESTALE, "the database has lost commits or was restored; koined restarts"},
 	{-ENXIO, "tables of the store are missing or incorrect; a restore may be in progress"},
 	{-EROFS, "the database is read-only"},
-	{-EBADMSG, "the database is damaged; see the log of PostgreSQL"},
+	{-EBADMSG, "the database is damaged; see PostgreSQL's log"},
 	{0},
 };
 

@@ -254,8 +254,8 @@ void pg_note_server(struct pg *db, char *ret_note, size_t size)
 	ret_note[0] = '\0';
 	if (!is_here(db->conn) && strcmp(mode, "verify-full") != 0)
 		snprintf(ret_note, size,
-			 "%s is another machine, and sslmode is '%s': an attacker on the network "
-			 "could impersonate it (add sslmode=verify-full to the address)",
+			 "%s is another machine, and sslmode is '%s': an attacker on the "
+			 "network could impersonate it (add sslmode=verify-full to the address)",
 			 host, mode);
 	PQconninfoFree(options);
 }

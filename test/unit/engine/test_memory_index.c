@@ -470,7 +470,7 @@ TEST(more_than_so_many_do_not_wait)
 		assert_int_equal(searches[i].result, 0);
 	assert_int_equal(searches[MEMORY_WAITS_MAX].result, REFUSE_LIMIT);
 	assert_string_equal(searches[MEMORY_WAITS_MAX].error.text,
-			    "too many searches wait for an index (limit 4096)");
+			    "too many searches are waiting for an index (limit 4096)");
 	free(searches);
 }
 
