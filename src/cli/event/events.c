@@ -325,7 +325,7 @@ static const struct option options[] = {
 	{"--since", NULL, "10m|SEQ|TIME",
 	 "start 10 minutes ago (10m), after event number SEQ, or at TIME", set_since, AT(since)},
 	{"--type", NULL, "TYPE",
-	 "show only events from this type; * matches any text: 'task.*' (repeatable)", option_list,
+	 "show only events of this type; * matches any text: 'task.*' (repeatable)", option_list,
 	 .max = 32, .param = "types"},
 	{"--session", NULL, "ID", "show only events from this session or conversation", option_word,
 	 .param = "session_id", .completes = COMPLETES_SESSION},
