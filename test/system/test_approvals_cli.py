@@ -161,8 +161,8 @@ def test_grants_come_and_go():
 def test_what_waits_is_listed():
     with Daemon() as d, d.connect() as c:
         env = of(d)
-        same(koine(env, "approvals").out.split(), ["ID", "AGE", "AGENT", "SESSION", "TOOL", "INPUT"],
-             "none")
+        done = koine(env, "approvals")
+        same((done.out, done.err), ("", "no pending approvals\n"), "none")
         same(json.loads(koine(env, "approvals", "--json").out), [], "none as JSON")
         one = ask(c, agent="claude", input={"command": "rm -rf /tmp/x\nls" + STEERING})
         two = ask(c, "Edit", {"file_path": "/a.c", "old_string": "a", "new_string": "b"},

@@ -111,10 +111,10 @@ def test_a_list_says_what_its_limit_hides():
             m("add", "memory number %d" % n)
         m("add", "soon over", "--expires", "0")
         said = lambda *args: (lambda r: (len(r.out.splitlines()), r.err))(m("list", *args))
-        same(said(), (22, "20 of 23 (-n N for more)\n"), "by default")
-        same(said("-n", "2"), (4, "2 of 23 (-n N for more)\n"), "a limit")
-        same(said("-n", "2", "--replaced"), (4, "showing the newest 2 (-n N for more)\n"), "not counted")
-        same(said("-n", "23"), (25, ""), "all")
+        same(said(), (21, "20 of 23 (-n N for more)\n"), "by default")
+        same(said("-n", "2"), (3, "2 of 23 (-n N for more)\n"), "a limit")
+        same(said("-n", "2", "--replaced"), (3, "showing the newest 2 (-n N for more)\n"), "not counted")
+        same(said("-n", "23"), (24, ""), "all")
         same(said("-n", "5", "--json")[1], "", "JSON is a list")
         for name in ("ASH_USER_ID", "ASH_CHAT_ID", "ASH_CHAT_TYPE"):
             ash = Memory(d, **{name: "x"})("list", "-n", "2")
@@ -163,10 +163,12 @@ def test_content_cannot_steer_the_terminal():
     with Daemon() as d:
         m = Memory(d)
         m("add", "red \x1b[31m bell \x07 csi \u009b and\nline two")
-        same(m("search", "bell").out[7:],
-             "red \\x1b[31m bell \\x07 csi \\xc2\\x9b and\nline two\n", "hit")
-        same(m("list").out.splitlines()[2][24:],
+        same(m("search", "bell").out.splitlines()[1][17:],
+             "red \\x1b[31m bell \\x07 csi \\x9b and line two", "hit")
+        same(m("list").out.splitlines()[1].split("  ")[3],
              "red \\x1b[31m bell \\x07 csi \\x9b and line two", "row")
+        same(Memory(d, ASH_CHAT_TYPE="private")("search", "bell").out[7:],
+             "red \\x1b[31m bell \\x07 csi \\xc2\\x9b and\nline two\n", "hit as ash shows it")
         id = json.loads(m("list", "--json").out)[0]["id"]
         check("\x1b" not in m("show", id).out and "\x1b" not in m("export").out, "steers")
 
@@ -175,7 +177,7 @@ def test_words_need_no_quotes_and_a_shells_names_are_understood():
     with Daemon() as d:
         m = Memory(d)
         m("add", "Anna", "runs", "along", "the", "fjord")
-        check("] Anna runs along the fjord\n" in m("search", "where", "does", "anna", "run").out,
+        check("  Anna runs along the fjord\n" in m("search", "where", "does", "anna", "run").out,
               "search")
         same(m("ls").out, m("list").out, "ls")
         id = json.loads(m("ls", "--json").out)[0]["id"]
@@ -257,7 +259,7 @@ def test_list_hides_expired_ones():
         m("add", "new")
         same([r["content"] for r in json.loads(m("list", "--json").out)], ["new"], "list")
         # The sweep may have come first.
-        check(m("list", "--all").out.splitlines()[2].endswith("new"), "list --all")
+        check(m("list", "--all").out.splitlines()[1].endswith("new"), "list --all")
 
 
 def test_backup():
@@ -464,12 +466,12 @@ def test_tables_fit_the_terminal():
         plain = dict(m.env, NO_COLOR="1")
         code, out, _ = on_terminal(["memory", "list"], plain, 68)
         same(code, 0, "exit code")
-        day = r"\d{4}-\d\d-\d\d \d\d:\d\d"
-        fits(out, re.compile("ID        CREATED           SOURCE  MEMORY\n"
-                             "%s  %s  agent   (?:e\u0301){31}…\n" % (ids[3][:8], day)
-                             + "%s  %s  agent   short\n" % (ids[2][:8], day)
-                             + "%s  %s  agent   emoji 🎉🎉 emoji 🎉🎉 emoji 🎉…\n" % (ids[1][:8], day)
-                             + "%s  %s  agent   (?:東京){7}東…\n" % (ids[0][:8], day)),
+        day = r"\d{4}-\d\d-\d\d"
+        fits(out, re.compile("ID        CREATED     MEMORY\n"
+                             "%s  %s  (?:e\u0301){45}…\n" % (ids[3][:8], day)
+                             + "%s  %s  short\n" % (ids[2][:8], day)
+                             + "%s  %s  emoji 🎉🎉 emoji 🎉🎉 emoji 🎉🎉 emoji 🎉🎉 e…\n" % (ids[1][:8], day)
+                             + "%s  %s  (?:東京){11}…\n" % (ids[0][:8], day)),
              "table of 68 columns")
         code, out, _ = on_terminal(["memory", "list"], plain, 24)
         same(out.splitlines()[:3], ["ID        MEMORY", ids[3][:8] + "  " + "e\u0301" * 13 + "…",
@@ -579,7 +581,7 @@ def test_edit():
         with open(folder("seen")) as f:
             same(f.read(), "first line", "what the editor saw")
         same(json.loads(m("show", id, "--json").out)["content"], "changed é", "content")
-        fits(m("search", "changed").out, re.compile(r"\[.*\] changed é\n"), "search")
+        fits(m("search", "changed").out, re.compile(r"SCORE  ID        MEMORY\n .*  changed é\n"), "search")
         same(os.listdir(folder("tmp")), [], "files left behind")
 
         before = json.loads(m("show", id, "--json").out)["updated_at"]

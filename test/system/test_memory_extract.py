@@ -230,9 +230,10 @@ def test_review_on_the_command_line():
             say(c, "secrets", user_id="ann")
             rows = reviewed(c, 6)
             lines = koine(d, "--list").splitlines()
-            same(lines, ["%s conversation:default: %s" % (r["id"], r["content"]) for r in rows])
+            same(lines, ["ID        ORIGIN                MEMORY"] +
+                 ["%s  conversation:default  %s" % (r["id"][:8], r["content"]) for r in rows])
             same(koine(d), koine(d, "--list"), "into a pipe")
-            same(koine(d, "-n", "2").splitlines(), [*lines[:2], "showing the first 2 (-n N for more)"], "some")
+            same(koine(d, "-n", "2").splitlines(), [*lines[:3], "showing the first 2 (-n N for more)"], "some")
             same(koine(d, "-n", "6").splitlines(), lines, "all")
             check("More facts are waiting for review." in at_a_terminal(d, "s\n", "-n", "1"), "what is left")
             check("accepted" in koine(d, "--accept", rows[0]["id"][:8]), "not accepted")

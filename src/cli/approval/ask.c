@@ -447,7 +447,7 @@ static int take_end(const struct asking *a, const struct question *q, enum askin
 	case ASKING_LATE:
 		return fail_with(EX_TEMPFAIL, "timed out waiting for an answer");
 	case ASKING_GONE:
-		return EXIT_INTERRUPTED;
+		return fail_with(EXIT_INTERRUPTED, "interrupted; the request was withdrawn");
 	case ASKING_NONE:
 	case ASKING_UNAVAILABLE:
 		return fail_with(EX_UNAVAILABLE, "koined is not running (try: koine daemon start)");

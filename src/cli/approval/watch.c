@@ -187,7 +187,7 @@ int approval_print_list(const struct cli *cli, const struct koine_value *approva
 				  .says_more = true,
 				  .arg = &width};
 
-	if (cli->terminal && !koine_value_first(approvals)) {
+	if (!koine_value_first(approvals)) {
 		fputs("no pending approvals\n", stderr);
 		return 0;
 	}

@@ -23,6 +23,7 @@
 #include "cli/kit/call.h"
 #include "cli/kit/place.h"
 #include "cli/kit/print.h"
+#include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 
 /* ---- koined as a plain process, where nobody else keeps services: in containers ---- */
@@ -345,6 +346,8 @@ int cmd_start(struct cli *cli)
 
 	if (r != 0)
 		return r;
+	signals_say_on_interrupt(
+		"\nkoine: stopped waiting; koined continues to start (see: koine status)\n");
 	service_look(cli, &s);
 	r = s.there ? start_service(cli, &s) : start_background(cli);
 	if (r == 0)
@@ -435,6 +438,8 @@ static int drain(struct cli *cli)
 
 	params_add_int(j, "time", o->drain_ms);
 	talk_be_patient(cli);
+	signals_say_on_interrupt(
+		"\nkoine: stopped waiting; koined keeps running, and starts tasks again\n");
 	r = call_send(cli, "daemon.drain", j, &a);
 	cli->options.timeout_ms = timeout_ms;
 	if (r != 0)
@@ -490,6 +495,7 @@ static int stop_by_call(struct cli *cli, struct koine_answer **ret_answer)
 	if (r == 0)
 		r = call_plain(cli, "daemon.stop", o->force ? "{\"force\":true}" : NULL,
 			       ret_answer);
+	signals_say_on_interrupt("\nkoine: stopped waiting; koined continues to stop\n");
 	return r == 0 ? wait_for_end(cli, process) : r;
 }
 

@@ -51,7 +51,7 @@ static const struct column columns[] = {
 static int print_hosts(const struct cli *cli, const struct koine_value *hosts)
 {
 	note_unknown(hosts);
-	if (koine_value_first(hosts) || !cli->terminal)
+	if (koine_value_first(hosts))
 		return list_print(cli, columns, hosts);
 	fputs("this store has only one host; several hosts require a PostgreSQL store\n", stderr);
 	return 0;

@@ -283,7 +283,7 @@ int request_send(struct cli *cli, struct koine_json *params, struct koine_answer
 static int print_table(const struct cli *cli, const struct request *q,
 		       const struct koine_value *rows)
 {
-	if (!q->none || !cli->terminal || koine_value_first(rows))
+	if (!q->none || koine_value_first(rows))
 		return list_print(cli, q->columns, rows);
 	fprintf(stderr, "%s\n", q->none);
 	return 0;

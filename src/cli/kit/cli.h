@@ -106,7 +106,7 @@ struct request {
 	const char *named;   /* the member of the result that is this NAME; NULL: the argument */
 	const char *unnamed; /* the NAME if there is no argument */
 	const struct column *columns; /* a table */
-	const char *none; /* printed to stderr in place of an empty table, on a terminal */
+	const char *none;             /* printed to stderr in place of an empty table */
 	const struct show_form *form; /* one thing in full */
 	int (*print)(const struct cli *cli, const struct koine_value *result);
 };

@@ -1,6 +1,11 @@
 #include "cli/kit/signals.h"
 
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 void signals_catch(struct signals *s, const int *numbers, size_t n, void (*handler)(int number))
 {
@@ -51,4 +56,39 @@ void signals_catch_interrupt(struct signals *s)
 int signals_interrupts(void)
 {
 	return interrupts;
+}
+
+/* ---- what goes on after Ctrl-C ---- */
+
+enum { FAREWELL_MAX = 512 };
+
+/* The handler may come at any time: it reads a text that is complete. */
+static char farewells[2][FAREWELL_MAX];
+static volatile sig_atomic_t farewell;
+
+static void on_farewell(int number)
+{
+	const char *text = farewells[farewell];
+	ssize_t n = write(STDERR_FILENO, text, strlen(text));
+
+	(void)n;
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+void signals_say_on_interrupt(const char *format, ...)
+{
+	struct sigaction now;
+	int next = !farewell;
+	va_list args;
+
+	/* What nohup ignores stays ignored. */
+	if (sigaction(SIGINT, NULL, &now) != 0 || now.sa_handler == SIG_IGN)
+		return;
+	va_start(args, format);
+	vsnprintf(farewells[next], FAREWELL_MAX, format, args);
+	va_end(args);
+	farewell = next;
+	now = (struct sigaction) {.sa_handler = on_farewell};
+	sigaction(SIGINT, &now, NULL);
 }

@@ -25,3 +25,6 @@ int signals_poll(const struct signals *s, struct pollfd *p, nfds_t n, int ms);
 /* Catches only Ctrl-C, and starts counting it from 0. */
 void signals_catch_interrupt(struct signals *s);
 int signals_interrupts(void);
+
+/* What Ctrl-C prints before it ends the command: what goes on. The last call counts. */
+__attribute__((format(printf, 1, 2))) void signals_say_on_interrupt(const char *format, ...);

@@ -579,8 +579,9 @@ static int cmd_restore(struct cli *cli)
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
-	 "QUERY is plain words. Use - to read QUERY from stdin. In a pipe, each match is one line, "
-	 "\"[0.83] content\", where the number from 0 to 1 is the similarity. On a terminal, koine "
+	 "QUERY is plain words. Use - to read QUERY from stdin. SCORE is the similarity, from 0 to "
+	 "1. "
+	 "On a terminal, koine "
 	 "prints matching words in bold and truncates long memories.\n",
 	 cmd_search, NULL, search_options,
 	 ARGS(0, INT_MAX, "requires QUERY, --query QUERY, or - for stdin"),
@@ -615,8 +616,7 @@ static const struct command subs[] = {
 	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
 	 BY_ID "Shows the current content, its earlier versions, and the versions of the memories "
-	       "that it replaced, newest first. In a pipe, each version is one line, \"FROM UNTIL "
-	       "content\".\n",
+	       "that it replaced, newest first.\n",
 	 ONE_ID, .request = {"memory.history", .arg = "memory_id", .print = memory_print_history},
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
@@ -627,8 +627,8 @@ static const struct command subs[] = {
 	{"review", "[--list | --accept ID | --reject ID]...",
 	 "Review facts that an agent extracted",
 	 "On a terminal, the command shows one fact at a time: y accepts, n rejects, e edits, s "
-	 "skips, q quits. In a pipe, or with --list, each fact is one line, \"ID origin: "
-	 "content\".\n",
+	 "skips, q quits. If stdout is not a terminal, or with --list, the command lists "
+	 "the facts.\n",
 	 cmd_memory_review, NULL, review_options, ARGS(0, 0, "takes no arguments, only options"),
 	 .request = {"memory.review"},
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},

@@ -15,9 +15,11 @@
 #include "base/clock.h"
 #include "cli/child/child.h"
 #include "cli/kit/call.h"
+#include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/lines.h"
 #include "cli/kit/list.h"
+#include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 #include "cli/memory/memory.h"
 
@@ -186,15 +188,19 @@ static int review(struct cli *cli, const struct koine_value *rows, int64_t limit
 	return r;
 }
 
-static int list(const struct koine_value *rows, int64_t limit)
+static int list(const struct cli *cli, const struct koine_value *rows, int64_t limit)
 {
-	const struct koine_value *row = koine_value_first(rows);
+	static const struct column columns[] = {
+		{"ID", "id", cell_short_id},
+		{"ORIGIN", "origin"},
+		{"MEMORY", "content"},
+		{NULL},
+	};
+	const struct list list = {.columns = columns, .most = limit, .says_more = true};
 
-	for (int64_t i = 0; row && i < limit; i++, row = koine_value_next(row))
-		PRINT(stdout, member_text(row, "id"), TEXT(" "), member_text(row, "origin"),
-		      TEXT(": "), member_text(row, "content"), TEXT("\n"));
-	if (row)
-		list_say_hidden("first", limit, -1, true);
+	if (koine_value_first(rows))
+		return list_print_as(cli, &list, rows);
+	puts("Nothing to review.");
 	return 0;
 }
 
@@ -219,7 +225,7 @@ int cmd_memory_review(struct cli *cli)
 	if (print_if_json(cli, koine_answer_result(a)))
 		return 0;
 	if (o->list || !cli->terminal || !isatty(STDIN_FILENO))
-		return list(koine_answer_result(a), limit);
+		return list(cli, koine_answer_result(a), limit);
 	return review(cli, koine_answer_result(a), limit);
 }
 
@@ -377,13 +383,28 @@ enum { BAR = 30, PAUSE_MS = 100 };
 
 struct progress {
 	bool shown;
-	int64_t size;     /* of the whole; 0: unknown */
-	uint64_t last_ms; /* when it was last drawn */
+	int64_t size;      /* of the whole; 0: unknown */
+	uint64_t begin_ms; /* when it began */
+	uint64_t last_ms;  /* when it was last drawn */
 };
 
 static void progress_init(struct progress *p, int64_t size)
 {
-	*p = (struct progress) {.shown = isatty(STDERR_FILENO), .size = size};
+	*p = (struct progress) {
+		.shown = isatty(STDERR_FILENO), .size = size, .begin_ms = clock_steady_ms()};
+}
+
+/* "12345 imported, 5200/s, 40s left" behind the bar. The time left is unknown at first. */
+static void progress_print_rate(const struct progress *p, int64_t done, int64_t count, uint64_t ms)
+{
+	char left[SPAN_SHOWN] = "";
+
+	if (p->size > done && done > 0)
+		duration_format((int64_t)((double)ms * (double)(p->size - done) / (double)done),
+				left);
+	fprintf(stderr, "%lld imported, %lld/s%s%s%s\033[K", (long long)count,
+		(long long)((double)count * 1000 / (double)(ms > 0 ? ms : 1)), left[0] ? ", " : "",
+		left, left[0] ? " left" : "");
 }
 
 /* Draws it, unless it was drawn a moment ago. */
@@ -391,18 +412,16 @@ static void progress_set(struct progress *p, int64_t done, int64_t count)
 {
 	static const char full[] = "##############################";
 	uint64_t now = clock_steady_ms();
-	int part;
+	int part = done >= p->size ? BAR : (int)(done * BAR / p->size);
 
 	if (!p->shown || now - p->last_ms < PAUSE_MS)
 		return;
 	p->last_ms = now;
-	if (p->size <= 0) {
-		fprintf(stderr, "\r%lld imported", (long long)count);
-		return;
-	}
-	part = done >= p->size ? BAR : (int)(done * BAR / p->size);
-	fprintf(stderr, "\r[%-*.*s] %3d%%  %lld imported", BAR, part, full,
-		done >= p->size ? 100 : (int)(done * 100 / p->size), (long long)count);
+	fputc('\r', stderr);
+	if (p->size > 0)
+		fprintf(stderr, "[%-*.*s] %3d%%  ", BAR, part, full,
+			done >= p->size ? 100 : (int)(done * 100 / p->size));
+	progress_print_rate(p, done, count, now - p->begin_ms);
 	fflush(stderr);
 }
 
@@ -532,6 +551,9 @@ static int send_first(struct importer *m, unsigned n)
 
 	if (r == 0) {
 		m->n_imported += member_number(koine_answer_result(a), "imported");
+		signals_say_on_interrupt(
+			"\nkoine: stopped; the first %lld memories stay imported\n",
+			(long long)m->n_imported);
 		return 0;
 	}
 	progress_done(&m->progress);

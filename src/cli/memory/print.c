@@ -1,6 +1,6 @@
 /*
- * Memories for people and programs. Into a pipe the lines are those of ash's own
- * client, which scripts and models read; a terminal gets tables that fit it.
+ * Memories as tables; where ash's variables are set, as the lines of ash's own client, which its
+ * scripts and models read.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -210,8 +210,8 @@ static char *match_words(const char *query, struct text text)
 
 enum {
 	HIT_LINES_MAX = 6,
-	NARROW = 40, /* columns; below it only the content is worth showing */
-	MIDDLING = 64,
+	MIDDLING = 64, /* columns; below it, only the id and the memory are shown */
+	WIDE = 100,
 };
 
 int memory_refuse_answer(void)
@@ -258,65 +258,84 @@ static double similarity_of(const struct koine_value *hit)
 	return similarity;
 }
 
-static void print_hit_plain(const struct koine_value *hit, const char *marks)
+static void print_hits_as_ash(const struct cli *cli, const struct koine_value *hits)
 {
-	struct text content = member_text(hit, "content");
+	const struct memory_options *o = cli->own;
 
-	printf("[%.2f] ", similarity_of(hit));
-	if (marks)
-		print_wrapped(stdout, content, marks, SIZE_MAX, 0, 0);
-	else
-		PRINT(stdout, content, TEXT("\n"));
+	for (EACH(hit, koine_value_first(hits))) {
+		struct text content = member_text(hit, "content");
+		char *marks = cli->color ? match_words(o->query, content) : NULL;
+
+		printf("[%.2f] ", similarity_of(hit));
+		if (marks)
+			print_wrapped(stdout, content, marks, SIZE_MAX, 0, 0);
+		else
+			PRINT(stdout, content, TEXT("\n"));
+		free(marks);
+	}
 }
 
+static void cell_similarity(const struct cell *c)
+{
+	char shown[16];
+
+	snprintf(shown, sizeof(shown), "%.2f", similarity_of(c->row));
+	table_cell_str(c->table, shown);
+}
+
+static const struct column hit_columns[] = {
+	{"SCORE", "similarity", cell_similarity, 'r'},
+	{"ID", "id", cell_short_id},
+	{"MEMORY", "content"},
+	{NULL},
+};
+
+/* The row of such a table, with the words of the query in bold, and more than one line. */
 static void print_hit_row(const struct koine_value *hit, const char *marks, size_t columns)
 {
-	bool narrow = columns < NARROW;
-	unsigned indent = narrow ? 7 : 7 + SHORT_ID + 2;
+	unsigned indent = 7 + SHORT_ID + 2;
 
 	printf("%5.2f  ", similarity_of(hit));
-	if (!narrow)
-		memory_print_cut(stdout, member_text(hit, "id"), SHORT_ID, SHORT_ID + 2);
+	memory_print_cut(stdout, member_text(hit, "id"), SHORT_ID, SHORT_ID + 2);
 	print_wrapped(stdout, member_text(hit, "content"), marks,
 		      columns > indent + 8 ? columns - indent : 8, indent, HIT_LINES_MAX);
 }
 
-static void print_hits_title(const struct cli *cli, size_t columns)
+static void print_hits_for_terminal(const struct cli *cli, const struct koine_value *hits)
 {
-	print_styled(cli, style_bold,
-		     columns < NARROW ? TEXT("SCORE  MEMORY") : TEXT("SCORE  ID        MEMORY"));
+	const struct memory_options *o = cli->own;
+
+	print_styled(cli, style_bold, TEXT("SCORE  ID        MEMORY"));
 	fputc('\n', stdout);
+	for (EACH(hit, koine_value_first(hits))) {
+		char *marks =
+			cli->color ? match_words(o->query, member_text(hit, "content")) : NULL;
+
+		print_hit_row(hit, marks, terminal_columns());
+		free(marks);
+	}
 }
 
 int memory_print_hits(const struct cli *cli, const struct koine_value *hits)
 {
-	const struct memory_options *o = cli->own;
-	const struct koine_value *hit = koine_value_first(hits);
-	size_t columns = terminal_columns();
 	int r = need_array(hits);
 
 	if (r != 0)
 		return r;
-	if (!hit)
+	if (!koine_value_first(hits))
 		puts("No memories found.");
-	else if (cli->terminal)
-		print_hits_title(cli, columns);
-	for (; hit; hit = koine_value_next(hit)) {
-		struct text content = member_text(hit, "content");
-		char *marks = cli->color ? match_words(o->query, content) : NULL;
-
-		if (cli->terminal)
-			print_hit_row(hit, marks, columns);
-		else
-			print_hit_plain(hit, marks);
-		free(marks);
-	}
+	else if (memory_is_ash())
+		print_hits_as_ash(cli, hits);
+	else if (!cli->terminal && !cli->color)
+		return list_print(cli, hit_columns, hits);
+	else
+		print_hits_for_terminal(cli, hits);
 	return 0;
 }
 
 /* ---- list ---- */
 
-static void print_row_plain(const struct koine_value *row)
+static void print_row_as_ash(const struct koine_value *row)
 {
 	memory_print_cut(stdout, member_text(row, "id"), SHORT_ID, 10);
 	fputc(' ', stdout);
@@ -325,21 +344,32 @@ static void print_row_plain(const struct koine_value *row)
 	puts(memory_print_cut(stdout, member_text(row, "content"), 45, 0) ? "..." : "");
 }
 
-static void print_list_plain(const struct koine_value *rows)
+static void print_list_as_ash(const struct koine_value *rows)
 {
 	printf("ID         Source       Content\n");
 	for (int i = 0; i < 70; i++)
 		fputc('-', stdout);
 	fputc('\n', stdout);
 	for (EACH(row, koine_value_first(rows)))
-		print_row_plain(row);
+		print_row_as_ash(row);
+	printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
 }
 
+static void cell_day(const struct cell *c)
+{
+	char shown[TIME_SHOWN];
+
+	format_time(koine_value_get(c->row, c->member), shown);
+	shown[strcspn(shown, " ")] = '\0';
+	table_cell_str(c->table, shown);
+}
+
+/* The memory gets most of the width. */
 static const struct column columns[] = {
 	{"ID", "id", cell_short_id},
-	{"CREATED", "created_at", cell_time, 'l', NARROW},
-	{"EXPIRES", "expires_at", cell_time, 'l', MIDDLING, .if_any = true},
-	{"SOURCE", "source", NULL, 'l', MIDDLING},
+	{"CREATED", "created_at", cell_day, 'l', MIDDLING},
+	{"EXPIRES", "expires_at", cell_day, 'l', MIDDLING, .if_any = true},
+	{"SOURCE", "source", NULL, 'l', WIDE},
 	{"MEMORY", "content"},
 	{NULL},
 };
@@ -350,17 +380,13 @@ int memory_print_list(const struct cli *cli, const struct koine_value *rows)
 
 	if (r != 0)
 		return r;
-	if (cli->terminal && koine_value_count(rows) == 0) {
-		puts("No memories found.");
-		return 0;
-	}
-	if (cli->terminal)
-		r = list_print(cli, columns, rows);
-	else
-		print_list_plain(rows);
 	if (memory_is_ash())
-		printf("\nTotal: %zu memory(ies)\n", koine_value_count(rows));
-	return r;
+		print_list_as_ash(rows);
+	else if (!koine_value_first(rows))
+		puts("No memories found.");
+	else
+		return list_print(cli, columns, rows);
+	return 0;
 }
 
 void memory_say_hidden(int64_t shown, int64_t all)
@@ -371,33 +397,17 @@ void memory_say_hidden(int64_t shown, int64_t all)
 
 /* ---- history ---- */
 
-static void print_version_plain(const struct koine_value *row)
-{
-	struct text until = member_text(row, "valid_until");
-
-	PRINT(stdout, member_text(row, "valid_from"), TEXT(" "), until.data ? until : TEXT("now"),
-	      TEXT(" "), member_text(row, "content"), TEXT("\n"));
-}
-
 static const struct column version_columns[] = {
 	{"FROM", "valid_from", cell_time},
-	{"UNTIL", "valid_until", cell_time, 'l', NARROW, .if_any = true},
-	{"ID", "id", cell_short_id, 'l', MIDDLING},
+	{"UNTIL", "valid_until", cell_time, 'l', MIDDLING, .if_any = true},
+	{"ID", "id", cell_short_id},
 	{"MEMORY", "content"},
 	{NULL},
 };
 
 int memory_print_history(const struct cli *cli, const struct koine_value *rows)
 {
-	int r = need_array(rows);
-
-	if (r != 0)
-		return r;
-	if (cli->terminal)
-		return list_print(cli, version_columns, rows);
-	for (EACH(row, koine_value_first(rows)))
-		print_version_plain(row);
-	return 0;
+	return need_array(rows) ?: list_print(cli, version_columns, rows);
 }
 
 /* ---- show, stats ---- */

@@ -27,20 +27,17 @@ enum color session_color(const struct koine_value *session)
 	return color_of_word(status_colors, member_text(session, "status"));
 }
 
-/* A summary is the beginning of the query; a terminal shows as much of the query as fits. */
-struct text session_name(const struct cli *cli, const struct koine_value *session)
+struct text session_name(const struct koine_value *session)
 {
 	struct text name = member_text(session, "title");
 
-	if (name.len == 0 && !cli->terminal)
-		name = member_text(session, "summary");
 	return name.len > 0 ? name : member_text(session, "query");
 }
 
-/* On a terminal it is said that there are none. `of_all`: archived ones were requested, too. */
-static bool say_none(const struct cli *cli, const struct koine_value *sessions, bool of_all)
+/* `of_all`: archived ones were requested, too. */
+static bool say_none(const struct koine_value *sessions, bool of_all)
 {
-	if (!cli->terminal || koine_value_first(sessions))
+	if (koine_value_first(sessions))
 		return false;
 	fprintf(stderr, "no sessions%s\n",
 		of_all ? ""
@@ -68,7 +65,7 @@ static void cell_base_name(const struct cell *c)
 
 static void cell_title(const struct cell *c)
 {
-	table_cell(c->table, session_name(c->cli, c->row));
+	table_cell(c->table, session_name(c->row));
 }
 
 int session_print_list(const struct cli *cli, const struct koine_value *sessions)
@@ -88,8 +85,7 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 	const struct list list = {
 		.columns = columns, .most = request_limit(cli), .says_more = true};
 
-	return say_none(cli, sessions, o->all || o->status) ? 0
-							    : list_print_as(cli, &list, sessions);
+	return say_none(sessions, o->all || o->status) ? 0 : list_print_as(cli, &list, sessions);
 }
 
 /* ---- all of one ---- */
@@ -209,7 +205,7 @@ static void print_line(const struct tree *t, const struct node *n, const char *p
 	used += print_fitting(stdout, member_text(n->session, "status"), 20);
 	print_plain(t->cli);
 	fputs("  ", stdout);
-	(void)print_fitting(stdout, session_name(t->cli, n->session),
+	(void)print_fitting(stdout, session_name(n->session),
 			    columns > used + 8 ? columns - used : 8);
 	fputc('\n', stdout);
 }
@@ -313,7 +309,7 @@ int cmd_session_tree(struct cli *cli)
 		return r;
 	sessions = koine_value_get(koine_answer_result(a), "sessions");
 	wanted = member_text(koine_answer_result(one), "id");
-	if (!print_if_json(cli, sessions) && (wanted.data || !say_none(cli, sessions, o->all)))
+	if (!print_if_json(cli, sessions) && (wanted.data || !say_none(sessions, o->all)))
 		r = print_tree(cli, sessions, wanted);
 	return r;
 }

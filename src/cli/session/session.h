@@ -21,7 +21,7 @@ struct session_options {
 
 enum color session_color(const struct koine_value *session);
 /* What people call it: its title, or else its summary, or else its query. */
-struct text session_name(const struct cli *cli, const struct koine_value *session);
+struct text session_name(const struct koine_value *session);
 int session_print_list(const struct cli *cli, const struct koine_value *sessions);
 extern const struct show_form session_form;
 int cmd_session_tree(struct cli *cli);

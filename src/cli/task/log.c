@@ -7,6 +7,7 @@
 #include "cli/child/child.h"
 #include "cli/kit/args.h"
 #include "cli/kit/call.h"
+#include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 #include "cli/task/task.h"
 
@@ -48,11 +49,30 @@ static void end_with(const struct cli *cli, const struct koine_answer *a, int *r
 	*ret_status = exit_status(koine_answer_result(a));
 }
 
+/* Ctrl-C ends the command, but not the task. */
+static void say_on_interrupt(const char *typed)
+{
+	char id[TASK_ID_MAX];
+
+	const char *quote;
+
+	if (!task_id(typed, id))
+		return;
+	quote = strncmp(id, "task-", 5) == 0 ? "" : "'";
+	signals_say_on_interrupt("\nkoine: stopped waiting; %s%.90s%s continues\n"
+				 "  watch it:   koine task watch %s%.90s%s\n"
+				 "  cancel it:  koine task cancel %s%.90s%s\n",
+				 quote, id, quote, quote, id, quote, quote, id, quote);
+}
+
 /* Waits for its end. */
 static int task_wait(struct cli *cli, const char *typed, int *ret_status)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = task_send_id(cli, "task.wait", typed, &a);
+	int r;
+
+	say_on_interrupt(typed);
+	r = task_send_id(cli, "task.wait", typed, &a);
 
 	if (r == 0)
 		end_with(cli, a, ret_status);
@@ -101,6 +121,7 @@ static int task_follow(struct cli *cli, const char *typed, int64_t offset, int *
 		return r;
 	params_add_int(j, "offset", offset);
 	koine_client_on_notification(cli->client, on_notification, &o);
+	say_on_interrupt(typed);
 	r = call_send(cli, "task.follow", j, &a);
 	koine_client_on_notification(cli->client, NULL, NULL);
 	/* What is printed next must start on a new line. */

@@ -134,7 +134,7 @@ static bool draw_session(struct page *p, const struct koine_value *session)
 		.color = session_color(session),
 		.where = text_base_name(member_string(session, "working_dir")),
 		.where_width = place_width(p),
-		.title = session_name(p->top->live.cli, session),
+		.title = session_name(session),
 	};
 	char span[SPAN_SHOWN];
 
