@@ -231,9 +231,8 @@ static bool check_token(const struct settings *s, const struct plan *plan, const
 		return false;
 	}
 	if (dialect_token(d)->only && !value[0] && listens(plan, d))
-		printf("note          %s refuses every call: set %s or "
-		       "%s.token_file\n",
-		       d->name, dialect_token(d)->variable, d->name);
+		printf("note          %s rejects every call: set %s or %s.token_file\n", d->name,
+		       dialect_token(d)->variable, d->name);
 	explicit_bzero(value, sizeof(value));
 	return true;
 }

@@ -112,7 +112,7 @@ static void note_listener(const struct daemon *d, const struct plan_row *row)
 			 dialect->name, row->address.path);
 	if (!token || !dialect->http_token_unset || hosts_token(&d->hosts, dialect))
 		return;
-	snprintf(refuses, sizeof(refuses), "%s refuses every call", dialect->name);
+	snprintf(refuses, sizeof(refuses), "%s rejects every call", dialect->name);
 	log_info(refuses, "reason=\"neither %s nor %s.token_file is set\"", token->variable,
 		 dialect->name);
 }

@@ -131,7 +131,7 @@ def test_check_looks_for_the_token():
         return done.returncode, done.stdout.decode()
 
     code, out = says(OPENCLAW_UI_TOKEN="")
-    check(code == 0 and "gateway refuses every call" in out, "%d: %s", code, out)
+    check(code == 0 and "gateway rejects every call" in out, "%d: %s", code, out)
     code, out = says(OPENCLAW_UI_TOKEN="a-token")
     check(code == 0 and "gateway refuses" not in out, "%d: %s", code, out)
     code, out = says("--set", "gateway.token_file=/nonexistent")

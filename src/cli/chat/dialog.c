@@ -128,7 +128,7 @@ static int slash_help(struct turn *t, const char *arg)
 		snprintf(left, sizeof(left), "/%s %s", s->name, s->arg);
 		printf("  %-18s %s\n", left, s->help);
 	}
-	printf("  %-18s %s\n", "//TEXT", "Send /TEXT as text");
+	printf("  %-18s %s\n", "//TEXT", "Send a message that begins with /");
 	return 0;
 }
 

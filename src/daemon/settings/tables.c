@@ -199,8 +199,8 @@ static const struct setting limits_rows[] = {
 	{"limits", "batch", SET_UNSIGNED, LIMIT(batch), 1, 1000000,
 	 "maximum number of requests in one batch"},
 	{"limits", "read_timeout", SET_SECONDS, LIMIT(read_timeout_ms), 1, 3600,
-	 "seconds within which an HTTP request, or each progress_bytes of any other message, must "
-	 "arrive"},
+	 "timeout in seconds for a whole HTTP request, or for the next progress_bytes of any other "
+	 "message"},
 	{"limits", "linger", SET_SECONDS, LIMIT(linger_ms), 0, 60,
 	 "seconds that koined keeps a rejected connection open, so that the client can read the "
 	 "reason"},

@@ -52,7 +52,7 @@ static int mark_interrupted(struct chat *chat)
 	}
 	r = store_commit(chat->opts.store);
 	if (r == 0 && n > 0)
-		log_info("turns were interrupted by the last stop", "n=%lld", (long long)n);
+		log_info("previous shutdown interrupted turns", "n=%lld", (long long)n);
 	return r;
 }
 

@@ -62,7 +62,7 @@ static void end_approvals(struct sessions *s, const struct session *rows, unsign
 	for (unsigned i = 0; i < n; i++)
 		approval_session_ended(s->opts.approvals, rows[i].id);
 	if (n > 0)
-		log_info("sessions were interrupted by the last stop", "n=%u", n);
+		log_info("previous shutdown interrupted sessions", "n=%u", n);
 }
 
 /* The previous daemon died: tasks_start has ended its programs. */

@@ -171,7 +171,7 @@ static int settle(struct tasks *t, struct arena *a, struct task **ret_rows, unsi
 		events_committed(t->events);
 	events_dropped(t->events);
 	if (r == 0 && n_running > 0)
-		log_info("tasks were interrupted by the last stop", "n=%u", n_running);
+		log_info("previous shutdown interrupted tasks", "n=%u", n_running);
 	return r;
 }
 

@@ -337,7 +337,7 @@ int http_head_finish(struct http_head *h, struct error *error)
 	if (r->minor == 1 && !h->has_host)
 		return http_refuse(error, 400, "Missing Host header");
 	if (h->end.chunked && h->end.has_length)
-		return http_refuse(error, 400, "Content-Length with Transfer-Encoding");
+		return http_refuse(error, 400, "both Content-Length and Transfer-Encoding are set");
 	if (h->end.chunked && r->minor == 0)
 		return http_refuse(error, 400, "Transfer-Encoding in HTTP/1.0");
 	r->headers = h->headers;

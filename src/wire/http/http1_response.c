@@ -113,7 +113,7 @@ static int end_of_headers(struct http1_response *p)
 	struct http_end *end = &p->end;
 
 	if (end->chunked && end->has_length)
-		return bad(p, "Content-Length with Transfer-Encoding");
+		return bad(p, "both Content-Length and Transfer-Encoding are set");
 	if (end->chunked && !p->minor)
 		return bad(p, "Transfer-Encoding in HTTP/1.0");
 	if (p->status == 101)
