@@ -49,7 +49,7 @@ static inline struct arena_mark arena_mark(const struct arena *a)
 void arena_rewind(struct arena *a, const struct arena_mark *mark);
 
 /*
- * With the address sanitizer, a block is poisoned except for the bytes that were asked for, and an array is
+ * With the address sanitizer, a block is poisoned except for the bytes that were asked for, and each piece is
  * followed by a gap, so that a read one past its end is reported.
  */
 #ifdef __has_feature
@@ -73,15 +73,12 @@ enum { ARENA_GAP = 0 };
 #define ASAN_UNPOISON_MEMORY_REGION(at, n) ((void)(at), (void)(n))
 #endif
 
-enum { ARENA_ARRAY = 64 }; /* bytes; smaller pieces are mostly texts, and get no gap */
-
 void *arena_more(struct arena *a, size_t n);
 
 /* n bytes, aligned for any type and not cleared; NULL when out of memory or max is reached. */
 static inline void *arena_alloc(struct arena *a, size_t n)
 {
-	size_t gap = n >= ARENA_ARRAY ? ARENA_GAP : 0;
-	size_t rounded = (n + 15 + (n == 0) + gap) & ~(size_t)15;
+	size_t rounded = (n + 15 + (n == 0) + ARENA_GAP) & ~(size_t)15;
 	char *p = a->at;
 
 	if (rounded < n || ARENA_REFUSES())

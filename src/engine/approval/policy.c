@@ -372,7 +372,7 @@ int policy_rules_new(const struct approval_rule *rules, unsigned n,
 	}
 	set->refs = 1;
 	arena_init(&set->arena, RULES_ARENA_MAX);
-	set->list = arena_zalloc(&set->arena, (n + 1) * sizeof(set->list[0]));
+	set->list = arena_zalloc(&set->arena, n * sizeof(set->list[0]));
 	if (!set->list)
 		r = -ENOMEM;
 	for (set->n = 0; r == 0 && set->n < n; set->n++) {

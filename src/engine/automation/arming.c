@@ -170,7 +170,7 @@ static int arming_fill(struct arming *m, struct text origin)
 	struct automation *a = m->automation;
 	int r;
 
-	m->rules = arena_alloc(&m->arena, (a->n_rules + 1) * sizeof(m->rules[0]));
+	m->rules = arena_alloc(&m->arena, a->n_rules * sizeof(m->rules[0]));
 	m->switches = arena_alloc(&m->arena, (a->n_rules + 2) * sizeof(m->switches[0]));
 	if (!m->rules || !m->switches)
 		return -ENOMEM;

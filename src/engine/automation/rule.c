@@ -11,7 +11,7 @@
 
 static int copy_texts(struct arena *a, struct texts *t)
 {
-	struct text *copy = arena_alloc(a, (t->n + 1) * sizeof(copy[0]));
+	struct text *copy = arena_alloc(a, t->n * sizeof(copy[0]));
 
 	if (!copy)
 		return -ENOMEM;

@@ -217,7 +217,7 @@ static int resolve_cwd(struct resolver *r)
 
 static int paths_new(struct arena *a, unsigned n, struct paths *ret)
 {
-	*ret = (struct paths) {.list = arena_zalloc(a, (n + 1) * sizeof(ret->list[0]))};
+	*ret = (struct paths) {.list = arena_zalloc(a, n * sizeof(ret->list[0]))};
 	return ret->list ? 0 : -ENOMEM;
 }
 

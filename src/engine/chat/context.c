@@ -76,7 +76,7 @@ static int pair_calls(struct arena *a, struct message **messages, unsigned *n)
 	const struct message *from = *messages;
 	const struct message *caller = NULL; /* whose results follow */
 	unsigned n_calls = count_calls(from, *n);
-	struct message *to = arena_alloc(a, (*n + n_calls + 1) * sizeof(to[0]));
+	struct message *to = arena_alloc(a, (*n + n_calls) * sizeof(to[0]));
 	unsigned k = 0;
 
 	if (!to)
@@ -234,7 +234,7 @@ static int add_notes(struct errand *e, int lane, const struct chat_ask *ask)
 	r = memory_search(e->chat->opts.memories, lane, a, &q, &hits, &n, &error);
 	if (r != 0)
 		return r == WORK_WAITS ? r : 0;
-	notes = arena_alloc(a, (n + 1) * sizeof(notes[0]));
+	notes = arena_alloc(a, n * sizeof(notes[0]));
 	if (!notes)
 		return -ENOMEM;
 	for (unsigned i = 0; i < n; i++)

@@ -280,8 +280,8 @@ static int copy(struct arena *a, struct event_condition *c)
 int conditions_make(struct conditions *c, struct arena *a, const struct event_condition *from,
 		    unsigned n, struct error *error)
 {
-	c->list = arena_zalloc(a, (n + 1) * sizeof(c->list[0]));
-	c->patterns = arena_zalloc(a, (n + 1) * sizeof(struct pattern *));
+	c->list = arena_zalloc(a, n * sizeof(c->list[0]));
+	c->patterns = arena_zalloc(a, n * sizeof(struct pattern *));
 	if (!c->list || !c->patterns)
 		return -ENOMEM;
 	for (; c->n < n; c->n++) {

@@ -219,7 +219,7 @@ static int64_t missing(int64_t since_seq, int64_t first, int64_t last)
 
 static int scan_init(struct scan *s)
 {
-	s->events = arena_alloc(s->arena, (s->limit + 1) * sizeof(s->events[0]));
+	s->events = arena_alloc(s->arena, s->limit * sizeof(s->events[0]));
 	return s->events ? 0 : -ENOMEM;
 }
 

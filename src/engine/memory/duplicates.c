@@ -425,7 +425,7 @@ static int collapse(struct arena *a, struct answer *all, unsigned n_behind, unsi
 
 	for (unsigned i = 0; i < all->n; i++)
 		n_ids += all->rows[i].duplicates.n;
-	ids = arena_alloc(a, (n_ids + 1) * sizeof(*ids));
+	ids = arena_alloc(a, n_ids * sizeof(*ids));
 	if (!out || !ids)
 		return -ENOMEM;
 	for (unsigned i = 0; i < all->n; i++) {
@@ -450,8 +450,8 @@ int duplicates_collapse(struct arena *a, struct memory *rows, unsigned *n)
 {
 	struct answer all = {
 		.rows = rows,
-		.keys = arena_alloc(a, (*n + 1) * sizeof(*all.keys)),
-		.heads = arena_alloc(a, (*n + 1) * sizeof(*all.heads)),
+		.keys = arena_alloc(a, *n * sizeof(*all.keys)),
+		.heads = arena_alloc(a, *n * sizeof(*all.heads)),
 		.n = *n,
 	};
 	unsigned n_behind;

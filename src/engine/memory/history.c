@@ -184,7 +184,7 @@ static int compare_seqs(const void *a, const void *b)
 
 static int list_changed(struct arena *a, struct former *f)
 {
-	f->changed = arena_alloc(a, (f->n + 1) * sizeof(*f->changed));
+	f->changed = arena_alloc(a, f->n * sizeof(*f->changed));
 	if (!f->changed)
 		return -ENOMEM;
 	for (unsigned i = 0; i < f->n; i++)

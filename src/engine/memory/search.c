@@ -112,8 +112,8 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 		      unsigned *ret_n)
 {
 	const struct store_scope scope = memory_seen_by(&q->by);
-	int64_t *seqs = arena_alloc(a, (n_hits + 1) * sizeof(*seqs));
-	struct memory *found = arena_alloc(a, (n_hits + 1) * sizeof(*found));
+	int64_t *seqs = arena_alloc(a, n_hits * sizeof(*seqs));
+	struct memory *found = arena_alloc(a, n_hits * sizeof(*found));
 	size_t hit = 0;
 	int r;
 
@@ -145,8 +145,8 @@ static int fetch_then(struct memories *m, int lane, struct arena *a, const struc
 		      const struct former *former, const struct search_hit *hits, size_t n_hits,
 		      struct rows *ret)
 {
-	struct memory *all = arena_alloc(a, (n_hits + 1) * sizeof(*all));
-	struct search_hit *of = arena_alloc(a, (n_hits + 1) * sizeof(*of));
+	struct memory *all = arena_alloc(a, n_hits * sizeof(*all));
+	struct search_hit *of = arena_alloc(a, n_hits * sizeof(*of));
 	struct memory *now;
 	unsigned n_now, n = 0, at = 0;
 	int r = all && of ? fetch_hits(m, lane, a, q, hits, n_hits, &now, &n_now) : -ENOMEM;
@@ -175,8 +175,8 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 		  const struct rows *rows, bool newer_first, struct memory *ret, size_t **ret_from)
 {
 	const struct search_query query = {.text = q->text, .newer_first = newer_first};
-	struct search_said *said = arena_alloc(a, (rows->n + 1) * sizeof(*said));
-	size_t *from = arena_alloc(a, (rows->n + 1) * sizeof(*from));
+	struct search_said *said = arena_alloc(a, rows->n * sizeof(*said));
+	size_t *from = arena_alloc(a, rows->n * sizeof(*from));
 
 	if (!said || !from)
 		return -ENOMEM;
@@ -358,7 +358,7 @@ static int fuse(struct memories *m, int lane, struct arena *a, const struct memo
 		.counts_for_words = q->least_of_words,
 		.max = limit,
 	};
-	struct search_hit *fused = arena_alloc(a, (near->found.n + 1) * sizeof(*fused));
+	struct search_hit *fused = arena_alloc(a, near->found.n * sizeof(*fused));
 	int r = 0;
 
 	if (!fused)
@@ -526,7 +526,7 @@ static int explain(struct arena *a, const struct found *found, struct memory *ro
 static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
 		     struct found *found, unsigned limit, struct memory **ret, unsigned *ret_n)
 {
-	struct memory *rows = arena_alloc(a, (found->n + found->same.n + 1) * sizeof(*rows));
+	struct memory *rows = arena_alloc(a, (found->n + found->same.n) * sizeof(*rows));
 	unsigned n = 0;
 	size_t at = 0;
 	int r = rows ? 0 : -ENOMEM;

@@ -228,7 +228,7 @@ static int check_start(const struct process_new *in, struct error *error)
 
 static int copy_start(struct process_ask *a, const struct process_new *in)
 {
-	struct text *env = arena_alloc(&a->arena, (in->n_env + 1) * sizeof(*env));
+	struct text *env = arena_alloc(&a->arena, in->n_env * sizeof(*env));
 	int r = env ? 0 : -ENOMEM;
 
 	a->start = *in;

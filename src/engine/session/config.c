@@ -43,7 +43,7 @@ static int read_texts(struct arena *a, const struct value *list, struct texts *r
 
 	if (list->kind != VALUE_ARRAY)
 		return 0;
-	texts = arena_alloc(a, (list->len + 1) * sizeof(*texts));
+	texts = arena_alloc(a, list->len * sizeof(*texts));
 	if (!texts)
 		return -ENOMEM;
 	value_each (child, list)
