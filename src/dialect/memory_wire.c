@@ -114,6 +114,8 @@ static void write_subject_name(struct json *j, const struct memory *m)
 		between = ", ";
 	}
 	json_member_text(j, "subject_name", (struct text) {.data = names.data, .len = names.len});
+	if (names.err != 0)
+		j->out->err = names.err;
 	buf_done(&names);
 }
 

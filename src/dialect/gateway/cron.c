@@ -43,11 +43,14 @@ static void write_said(struct call *c, struct json *j, const struct value *data)
 {
 	value_each (m, data) {
 		struct text name = {.data = m->key, .len = m->key_len};
-		char *key = is_ours(name) ? NULL : arena_copy(&c->arena, name.data, name.len);
+		char *key;
 
-		if (!key)
+		if (is_ours(name))
 			continue;
-		json_key(j, key);
+		key = arena_copy(&c->arena, name.data, name.len);
+		if (!key)
+			j->out->err = -ENOMEM;
+		json_key(j, key ?: "");
 		json_value(j, m);
 	}
 }
