@@ -113,3 +113,8 @@ const char *fault_words(int fault)
 	}
 	return strerror(abs(fault));
 }
+
+const char *error_words(int result, const struct error *error)
+{
+	return result > 0 ? error->text : fault_words(result);
+}

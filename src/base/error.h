@@ -80,6 +80,9 @@ struct fault_name {
 /* Never NULL. Any thread. */
 const char *fault_words(int fault);
 
+/* The words of a fault or of the refusal in error: result is not 0. */
+const char *error_words(int result, const struct error *error);
+
 /* From now on the faults in this list have its words, and all others those of strerror. NULL: all have
  * those. A store on a server calls it: its faults are not this machine's. */
 void fault_set_names(const struct fault_name *names);

@@ -59,6 +59,12 @@ static inline bool text_ends(struct text t, struct text with)
 	       (with.len == 0 || memcmp(t.data + t.len - with.len, with.data, with.len) == 0);
 }
 
+/* The first such character; NULL if there is none. */
+static inline const char *text_find(struct text t, char c)
+{
+	return t.len > 0 ? memchr(t.data, c, t.len) : NULL;
+}
+
 /* Without its first n bytes; it must have that many. */
 static inline struct text text_skip(struct text t, size_t n)
 {

@@ -72,8 +72,7 @@ static int on_reload_asked(void *arg, const struct dialect *by,
 	if (r == 0 && !(by && by->sandboxed))
 		r = take_settings(d, &fresh, report, error);
 	if (r != 0)
-		log_warn("could not reload settings", "reason=\"%s\"",
-			 r > 0 ? error->text : fault_words(r));
+		log_warn("could not reload settings", "reason=\"%s\"", error_words(r, error));
 	return r;
 }
 

@@ -375,7 +375,7 @@ static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 
 	if (r != 0)
 		log_warn("could not change task limit", "group=%s reason=\"%s\"",
-			 group ? group : "all", r > 0 ? error.text : fault_words(r));
+			 group ? group : "all", error_words(r, &error));
 }
 
 void tasks_reload(struct daemon *d, const struct settings *fresh)

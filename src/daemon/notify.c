@@ -156,8 +156,7 @@ void notify_reload(struct daemon *d)
 	notify_clear(d->engine->notify);
 	r = add_all(d, &error);
 	if (r != 0)
-		log_err("could not reload notifiers", "reason=\"%s\"",
-			r > 0 ? error.text : strerror(-r));
+		log_err("could not reload notifiers", "reason=\"%s\"", error_words(r, &error));
 }
 
 /* ---- --check ---- */
@@ -176,6 +175,6 @@ void notify_check(const struct settings *s)
 			       notifier_kind_names[n->kind - 1]);
 		else
 			printf("would use     notifier %s (%s)  error: %s\n", n->name,
-			       notifier_kind_names[n->kind - 1], r > 0 ? error.text : strerror(-r));
+			       notifier_kind_names[n->kind - 1], error_words(r, &error));
 	}
 }

@@ -19,7 +19,7 @@ enum {
 static void left_out(const struct rule_setting *from, int r, const struct error *error)
 {
 	log_warn("rule skipped", "reason=\"%s: rule '%s': %s\"", from->where, from->name,
-		 r > 0 ? error->text : fault_words(r));
+		 error_words(r, error));
 }
 
 /* What *ret_rule points at is gone. */
@@ -87,7 +87,7 @@ void rules_keep_former(struct daemon *d, struct settings *fresh,
 			continue;
 		snprintf(key, sizeof(key), "rule.%s%s%s", now->name, error.field[0] ? "." : "",
 			 error.field);
-		snprintf(reason, sizeof(reason), "%s; %s", r > 0 ? error.text : fault_words(r),
+		snprintf(reason, sizeof(reason), "%s; %s", error_words(r, &error),
 			 stays ? "koined keeps the previous version of the rule"
 			       : "koined skips the rule");
 		if (report)
@@ -157,6 +157,6 @@ void rules_check(const struct settings *s)
 			       rule.disabled ? ", disabled" : "");
 		else
 			printf("would run     %s  error: %s: %s\n", from->name, from->where,
-			       r > 0 ? error.text : fault_words(r));
+			       error_words(r, &error));
 	}
 }

@@ -217,7 +217,7 @@ static struct done note_then(struct call *c, int r)
 
 	if (r != 0)
 		log_caused(LOG_LEVEL_INFO, "could not record hook event", "event=%s reason=\"%s\"",
-			   h->hook.told->event, r > 0 ? c->error.text : fault_words(r));
+			   h->hook.told->event, error_words(r, &c->error));
 	else
 		session_observed(call_sessions(c), &h->seen);
 	approval_call_was_made(call_approvals(c), h->hook.session, h->hook.tool, h->hook.input);

@@ -190,8 +190,7 @@ void engine_check(struct engine *s, int lane, struct store_health *ret_health)
 	*ret_health = (struct store_health) {.checked = r != -ECANCELED};
 	ret_health->failed = ret_health->checked && r != 0;
 	if (ret_health->failed)
-		snprintf(ret_health->text, sizeof(ret_health->text), "%s",
-			 r > 0 ? error.text : fault_words(r));
+		snprintf(ret_health->text, sizeof(ret_health->text), "%s", error_words(r, &error));
 }
 
 void engine_set_health(struct engine *s, const struct store_health *health)

@@ -387,7 +387,7 @@ static void ask_for_key(struct agent_turn *t)
 
 	t->key_is_fresh = true;
 	if (r != 0)
-		no_key(t, r > 0 ? error.text : strerror(-r));
+		no_key(t, error_words(r, &error));
 	else if (key && take_key(t, key) != 0)
 		no_key(t, "out of memory for the key");
 }

@@ -63,8 +63,7 @@ static void on_started(void *arg, int result, const struct error *error)
 
 	if (result == 0)
 		return;
-	snprintf(sent.text, sizeof(sent.text), "%.150s",
-		 result > 0 ? error->text : strerror(-result));
+	snprintf(sent.text, sizeof(sent.text), "%.150s", error_words(result, error));
 	ended(arg, &sent);
 }
 

@@ -257,7 +257,7 @@ static void open_stream(struct agent_server *s)
 
 	if (r != 0)
 		server_fail(s, r > 0 ? AGENT_SERVER_LOCKED : AGENT_SERVER_GONE, "%s",
-			    r > 0 ? error.text : strerror(-r));
+			    error_words(r, &error));
 }
 
 /* ---- who is there ---- */

@@ -99,8 +99,7 @@ static void ask(struct agent_server *s, const char *path, struct text folder,
 	buf_done(&whole);
 	/* Ended from the timer: the stream's own callback may be running. */
 	if (r != 0) {
-		snprintf(s->trouble, sizeof(s->trouble), "%.150s",
-			 r > 0 ? error.text : strerror(-r));
+		snprintf(s->trouble, sizeof(s->trouble), "%.150s", error_words(r, &error));
 		timer_start(s->again, 0);
 	}
 }
@@ -154,7 +153,7 @@ static void on_list(void *arg, const struct http_answer *a)
 	server_say_skipped(s);
 	if (r != 0) {
 		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
-			    s->ops->lists[s->which], r > 0 ? error.text : strerror(-r));
+			    s->ops->lists[s->which], error_words(r, &error));
 		return;
 	}
 	if (++s->which == AGENT_SERVER_LISTS_MAX) {
@@ -192,7 +191,7 @@ static void on_home(void *arg, const struct http_answer *a)
 	r = s->ops->read_home(&s->arena, a->body, &folder, &error);
 	if (r != 0) {
 		server_fail(s, AGENT_SERVER_WRONG, "cannot read the server's %s: %.120s",
-			    s->ops->home, r > 0 ? error.text : strerror(-r));
+			    s->ops->home, error_words(r, &error));
 		return;
 	}
 	agent_server_know_folder(s, folder);

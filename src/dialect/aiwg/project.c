@@ -277,7 +277,7 @@ static void import(const struct project *p)
 		r = import_text(p, text_in(&text), &in, &error);
 	if (r != 0)
 		log_warn("could not import tasks", "file=%s/%s reason=%s", p->folder, PROJECT_TASKS,
-			 r > 0 ? error.text : strerror(-r));
+			 error_words(r, &error));
 }
 
 static int open_all(struct dialect_host *h, struct error *error)

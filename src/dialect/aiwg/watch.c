@@ -208,7 +208,7 @@ static void watch_folder(struct project_watch *p, struct watched *w)
 	r = changes_watch(p->changes, folder, w, &error);
 	if (r != 0)
 		log_info("could not watch folder", "folder=%s reason=%s", folder,
-			 r > 0 ? error.text : strerror(-r));
+			 error_words(r, &error));
 }
 
 static int start_watching(struct project_watch *p)
@@ -299,7 +299,7 @@ static void add_due(struct project_watch *w, const struct aiwg_job_config *confi
 	r = schedule_cron(config->cron, "", &d->schedule, &error);
 	if (r != 0) {
 		log_warn("job skipped", "where=%.*s reason=%s", TEXT_ARGS(config->where),
-			 r > 0 ? error.text : strerror(-r));
+			 error_words(r, &error));
 		return;
 	}
 	d->next_ms = schedule_next(d->schedule, clock_utc_ms());

@@ -144,6 +144,6 @@ struct done ash_reload(struct call *c)
 	j = call_object(c);
 	json_member_bool(j, "success", r == 0);
 	if (r != 0)
-		json_member_str(j, "error", r > 0 ? error.text : fault_words(r));
+		json_member_str(j, "error", error_words(r, &error));
 	return call_reply_object(c);
 }

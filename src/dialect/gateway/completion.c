@@ -492,7 +492,7 @@ static void run_next(struct completion *c)
 
 		if (r == 0)
 			return;
-		keep_result(c, r > 0 ? error.text : fault_words(r), NULL);
+		keep_result(c, error_words(r, &error), NULL);
 	}
 	if (c->cancelled)
 		finish_cancelled(c);

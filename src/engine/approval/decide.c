@@ -93,7 +93,7 @@ static int check_kind(const struct decide *d, struct error *error)
 /* If the tool's name is a pattern, it would grant far more than was asked. */
 static bool is_pattern(struct text t)
 {
-	return t.data && (memchr(t.data, '*', t.len) || memchr(t.data, '?', t.len));
+	return text_find(t, '*') || text_find(t, '?');
 }
 
 static int add_grant(struct decide *d, struct connection *db)

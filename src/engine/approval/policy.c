@@ -45,7 +45,7 @@ static enum part part_of(struct seen seen)
 /* A reader that uses C strings stops at a NUL: such a text matches in part at best. */
 static void see_text(struct text glob, struct text t, struct seen *seen)
 {
-	const char *nul = t.len > 0 ? memchr(t.data, '\0', t.len) : NULL;
+	const char *nul = text_find(t, '\0');
 
 	see(seen, glob_fits(glob, t));
 	if (!nul)
@@ -132,7 +132,7 @@ struct look {
  * the one that counts. A pattern that looks like this but means any text must start with a star. */
 static bool split_member(struct text glob, struct text *ret_name, struct text *ret_rest)
 {
-	const char *equals = glob.len > 0 ? memchr(glob.data, '=', glob.len) : NULL;
+	const char *equals = text_find(glob, '=');
 	size_t n = equals ? (size_t)(equals - glob.data) : 0;
 
 	for (size_t i = 0; i < n; i++) {

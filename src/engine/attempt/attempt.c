@@ -159,8 +159,7 @@ static void on_done(void *arg, const struct chat_answer *answer)
 
 	a->turn = NULL;
 	if (answer->result != 0)
-		attempt_fail(a, answer->result > 0 ? answer->error->text
-						   : fault_words(answer->result));
+		attempt_fail(a, error_words(answer->result, answer->error));
 	a->dropped = answer->outcome == AGENT_CANCELLED;
 	a->ended = true;
 	if (a->ops->on_answer)

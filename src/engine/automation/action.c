@@ -165,7 +165,7 @@ static const char *variable(struct firing *f, const char *name, struct text valu
 	size_t n = strlen(name);
 	char *out;
 
-	if (value.len > 0 && memchr(value.data, '\0', value.len))
+	if (text_find(value, '\0'))
 		value = TEXT("");
 	out = arena_alloc(&f->arena, n + value.len + 1);
 	if (!out)
@@ -218,7 +218,7 @@ static int notify(struct firing *f, struct error *error)
 
 	if (r != 0)
 		return r;
-	if (memchr(f->message.data, '\0', f->message.len))
+	if (text_find(f->message, '\0'))
 		return -EINVAL;
 	if (command_find("notify-send", "", file, sizeof(file), NULL) != 0) {
 		firing_done(f, OUTCOME_NO_DESKTOP, "notify-send not found");

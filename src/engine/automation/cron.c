@@ -64,7 +64,7 @@ static struct text take_word(struct text *t)
 static struct text take_until(struct text *t, char sign, bool *ret_found)
 {
 	struct text part = *t;
-	const char *at = t->len > 0 ? memchr(t->data, sign, t->len) : NULL;
+	const char *at = text_find(*t, sign);
 
 	*ret_found = at != NULL;
 	if (at)
@@ -152,7 +152,7 @@ static int parse_part(const struct field *f, struct text t, uint64_t *set, struc
 		return r;
 	if (stepped && (!parse_digits(rest, &step) || step == 0))
 		return refuse_part(error, f, t, "expected a step of at least 1");
-	if (stepped && !text_is(range, "*") && !memchr(range.data, '-', range.len))
+	if (stepped && !text_is(range, "*") && !text_find(range, '-'))
 		return refuse_part(error, f, t, "step requires a range: '*/n' or 'a-b/n'");
 	for (int i = low; i <= high; i += step)
 		*set |= UINT64_C(1) << (f->names == day_names ? i % 7 : i);
@@ -209,8 +209,7 @@ int cron_parse(struct text expression, struct cron *ret_cron, struct error *erro
 	struct cron c = {0};
 	int r = 0;
 
-	if (expression.len > EXPRESSION_MAX ||
-	    (expression.len > 0 && memchr(expression.data, '\0', expression.len)))
+	if (expression.len > EXPRESSION_MAX || text_find(expression, '\0'))
 		return refuse_field(error, "cron",
 				    "cron: the expression is too long or contains a NUL byte");
 	r = expand(&expression, error);

@@ -61,7 +61,7 @@ int rule_key(struct arena *a, struct text project, struct text id, struct text *
 
 static bool has_nul(struct text t)
 {
-	return t.len > 0 && memchr(t.data, '\0', t.len);
+	return text_find(t, '\0');
 }
 
 static int check(struct live_rule *r, struct error *error)

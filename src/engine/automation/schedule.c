@@ -103,7 +103,7 @@ static bool day_fits(const struct cron *c, int64_t days, int day)
 /* The first set bit at or after `from`, below 64; -1: none. */
 static int next_bit(uint64_t set, int from)
 {
-	uint64_t rest = from < 64 ? set >> from << from : 0;
+	uint64_t rest = set >> from << from;
 
 	return rest ? __builtin_ctzll(rest) : -1;
 }

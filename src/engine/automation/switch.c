@@ -119,7 +119,7 @@ static int throw_switch(struct toggle *t, struct text project, struct error *err
 
 	if (!project.data)
 		project = TEXT("");
-	if (project.len > STORE_FOLDER_MAX || memchr(project.data, '\0', project.len))
+	if (project.len > STORE_FOLDER_MAX || text_find(project, '\0'))
 		return refuse_field(
 			error, "project",
 			"project must be a folder path of at most %d bytes, without NUL bytes",

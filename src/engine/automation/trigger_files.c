@@ -177,7 +177,7 @@ static const char *reason(int r, const struct error *error)
 		return "no inotify watches left: raise fs.inotify.max_user_watches";
 	if (r == -EMFILE)
 		return "no inotify instances left: raise fs.inotify.max_user_instances";
-	return r > 0 ? error->text : strerror(-r);
+	return error_words(r, error);
 }
 
 static void folder_open(struct folder_watch *w)

@@ -126,7 +126,7 @@ static void leave_part(struct bridged_part *p, int result, const struct error *e
 	if (result != REFUSE_STOPPING)
 		log_info("request must be decided in the agent's own dialog",
 			 "server=%s request=%.*s reason=\"%s\"", q->bridge->name, TEXT_ARGS(q->id),
-			 result > 0 ? error->text : fault_words(result));
+			 error_words(result, error));
 }
 
 /* The waiter is gone already. */

@@ -139,8 +139,7 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 	bool relative = path.len == 0 || path.data[0] != '/';
 	size_t room = PATH_MAX - 1;
 
-	if ((path.len > 0 && memchr(path.data, '\0', path.len)) ||
-	    (path.len > 0 && memchr(path.data, '\n', path.len)))
+	if (text_find(path, '\0') || text_find(path, '\n'))
 		return refuse_field(r->error, what,
 				    "%s has a character that is not allowed in a path", what);
 	if (path.len + (relative ? base.len + 1 : 0) > room)
@@ -150,8 +149,7 @@ static int join(struct resolver *r, const char *what, struct text path, struct t
 		out[base.len] = '/';
 		out += base.len + 1;
 	}
-	if (path.len > 0)
-		memcpy(out, path.data, path.len);
+	memcpy(out, path.data, path.len);
 	out[path.len] = '\0';
 	return 0;
 }

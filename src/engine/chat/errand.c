@@ -202,6 +202,6 @@ void errand_start_agent(struct errand *e)
 		return;
 	chat_note_spent(&e->chat->spend, e->agent->name,
 			&(struct agent_end) {.outcome = AGENT_FAILED, .usage = AGENT_NO_USAGE});
-	errand_fail(e, "AgentError", r > 0 ? error.text : strerror(-r));
+	errand_fail(e, "AgentError", error_words(r, &error));
 	e->ops->on_end(e);
 }

@@ -37,7 +37,7 @@ static int check_new(struct chat *chat, const struct chat_new *in, struct error 
 	if (in->system.len > CHAT_TEXT_MAX)
 		return refuse(error, REFUSE_TOO_LARGE, "system_prompt is larger than %d bytes",
 			      CHAT_TEXT_MAX);
-	if (in->system.len > 0 && memchr(in->system.data, '\0', in->system.len))
+	if (text_find(in->system, '\0'))
 		return refuse_field(error, "system_prompt", "system_prompt has a NUL byte");
 	return in->agent.data ? chat_check_agent(chat, in->agent, "model", error) : 0;
 }

@@ -33,7 +33,7 @@ int event_tree(struct arena *a, struct text type, struct text source, const stru
 
 struct text event_source(struct text type)
 {
-	const char *dot = memchr(type.data, '.', type.len);
+	const char *dot = text_find(type, '.');
 
 	if (dot)
 		type.len = (size_t)(dot - type.data);
@@ -89,7 +89,7 @@ const struct value *event_field(const struct value *event, struct text path)
 	const struct value *v = event;
 
 	while (v && path.data) {
-		const char *dot = memchr(path.data, '.', path.len);
+		const char *dot = text_find(path, '.');
 		struct text name = path;
 
 		if (dot)
@@ -201,7 +201,7 @@ static bool compares(const struct operands *o)
 {
 	double field, value = 0;
 
-	if (!o->field || o->field->kind != VALUE_NUMBER || !value_double(o->field, &field))
+	if (!value_double(o->field, &field))
 		return false;
 	(void)read_number(o->value, &value);
 	return o->orders & (field < value ? LESS : field > value ? GREATER : EQUAL);

@@ -55,7 +55,7 @@ static int keep_row(struct arena *a, const struct event *row, struct event *ret_
 
 static bool is_pattern(struct text type)
 {
-	return memchr(type.data, '*', type.len) != NULL;
+	return text_find(type, '*') != NULL;
 }
 
 static bool wants_all_types(const struct event_filter *f)

@@ -207,7 +207,7 @@ static void keep_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		failed(x, result > 0 ? x->error.text : fault_words(result));
+		failed(x, error_words(result, &x->error));
 		return;
 	}
 	x->n_failures = 0;
@@ -267,7 +267,7 @@ static void look_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, result > 0 ? x->error.text : fault_words(result));
+		failed(x, error_words(result, &x->error));
 	else
 		keep(x);
 }
@@ -356,7 +356,7 @@ static void ask_agent(struct extracts *x)
 	}
 	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->error);
 	if (r != 0)
-		no_answer(x, r > 0 ? x->error.text : fault_words(r));
+		no_answer(x, error_words(r, &x->error));
 }
 
 /* ---- first: what was said ---- */

@@ -80,7 +80,7 @@ static bool read_line(struct text line, int64_t now_ms, struct fact *ret)
 		return false;
 	ret->text = text_trim(line, TEXT_SPACE);
 	if (ret->text.len < FACT_BYTES_MIN || ret->text.len > FACT_BYTES_MAX ||
-	    memchr(ret->text.data, '|', ret->text.len))
+	    text_find(ret->text, '|'))
 		return false;
 	/* The form itself is no fact. */
 	if (text_is(ret->text, "FACT") || text_is(text_trim(names, TEXT_SPACE), "NAMES"))

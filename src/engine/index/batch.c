@@ -148,7 +148,7 @@ static struct batch *batch_back(struct work *w, int result)
 		return NULL;
 	}
 	if (result != 0) {
-		failed(b, result > 0 ? b->error.text : fault_words(result), 0);
+		failed(b, error_words(result, &b->error), 0);
 		return NULL;
 	}
 	return b;

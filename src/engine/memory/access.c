@@ -39,7 +39,7 @@ int memory_check_names(const struct memory_asker *by, struct error *error)
 			return refuse_field(error, names[i].field, "%s is longer than %zu bytes",
 					    names[i].field, names[i].max);
 	}
-	if (by->project.data && memchr(by->project.data, '\0', by->project.len))
+	if (text_find(by->project, '\0'))
 		return refuse_field(error, "project", "project has a NUL byte");
 	return 0;
 }

@@ -132,7 +132,7 @@ static void decide(struct way *w, const struct message *m, const struct notice_a
 		return;
 	tokens_release(&w->tokens, m);
 	word_result(r, NULL, &error, words, sizeof(words));
-	ignore(w, a, r > 0 ? error.text : fault_words(r), words);
+	ignore(w, a, error_words(r, &error), words);
 }
 
 static void take_token(struct way *w, const struct notice_answer *a)

@@ -73,7 +73,7 @@ static int word_title(struct message *m, const struct heard *h)
 {
 	struct text source = h->type;
 	char title[NOTICE_TITLE_MAX];
-	const char *dot = memchr(h->type.data, '.', h->type.len);
+	const char *dot = text_find(h->type, '.');
 	struct text what = {.data = dot ? dot + 1 : "", .len = 0};
 	struct text plain;
 	int r;

@@ -118,7 +118,7 @@ static int add_member(struct buf *out, struct arena *a, const struct value *v,
 	if (out->len > 0)
 		buf_add_char(out, '\n');
 	add_plain(out, (struct text) {.data = v->key, .len = v->key_len}, " ");
-	buf_add_str(out, memchr(text.data ? text.data : "", '\n', text.len) ? ":\n    " : ": ");
+	buf_add_str(out, text_find(text, '\n') ? ":\n    " : ": ");
 	add_plain(out, text, "    ");
 	return 0;
 }

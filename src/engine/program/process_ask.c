@@ -200,7 +200,7 @@ static int check_env(const struct process_new *in, struct error *error)
 		return refuse_field(error, "env", "env has more than %d variables",
 				    PROCESS_ENV_MAX);
 	for (unsigned i = 0; i < in->n_env; i++) {
-		const char *is = memchr(in->env[i].data, '=', in->env[i].len);
+		const char *is = text_find(in->env[i], '=');
 		int r = text_check(in->env[i], "env", PROCESS_ENV_BYTES_MAX, error);
 
 		if (r != 0)

@@ -98,7 +98,7 @@ static int read_input(struct tool_run *r, struct text *ret_command, struct error
 
 	if (e != 0)
 		return e;
-	if (memchr(ret_command->data, '\0', ret_command->len))
+	if (text_find(*ret_command, '\0'))
 		return refuse_field(error, "command", "command has a NUL byte");
 	if (!(seconds >= 1))
 		seconds = TOOL_EXEC_SECONDS;

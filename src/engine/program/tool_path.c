@@ -21,7 +21,7 @@ static int relative(const struct tools *t, struct text path, struct text *ret, s
 {
 	size_t n = strlen(t->folder);
 
-	if (path.len > PATH_MAX || memchr(path.data, '\0', path.len))
+	if (path.len > PATH_MAX || text_find(path, '\0'))
 		return refuse_field(error, "path", "path is longer than %d bytes or has a NUL byte",
 				    PATH_MAX);
 	if (path.data[0] == '/') {
@@ -46,11 +46,11 @@ static bool next_name(struct text *path, struct text *ret)
 	do {
 		while (path->len > 0 && path->data[0] == '/')
 			*path = (struct text) {.data = path->data + 1, .len = path->len - 1};
-		slash = path->len > 0 ? memchr(path->data, '/', path->len) : NULL;
+		slash = text_find(*path, '/');
 		ret->data = path->data;
 		ret->len = slash ? (size_t)(slash - path->data) : path->len;
 		*path = (struct text) {.data = path->data + ret->len, .len = path->len - ret->len};
-	} while (text_is(*ret, ".") && ret->len > 0);
+	} while (text_is(*ret, "."));
 	return ret->len > 0;
 }
 

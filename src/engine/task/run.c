@@ -556,7 +556,7 @@ static void go(struct run *r, const struct task *whole)
 	row->env = env;
 	row->command = command;
 	if (e != 0)
-		give_up(r, e > 0 ? error.text : strerror(-e));
+		give_up(r, error_words(e, &error));
 	else if (!r->attempt.program)
 		begun(r);
 }
