@@ -10,10 +10,13 @@
 /* From now on, allocation number `at` fails, and with all_after each one that follows. */
 void nomem_fail(unsigned at, bool all_after);
 
+/* From now on, step number `at` of SQLite's statements fails, as if the disk did, and no allocation. */
+void nomem_fail_step(unsigned at);
+
 /* From now on, none fails. */
 void nomem_stop(void);
 
-/* The number of the allocation that fails; 0 if none does. */
+/* The number of the allocation or step that fails; 0 if none does. */
 unsigned nomem_at(void);
 
 /* Whether one has failed since nomem_fail. */
