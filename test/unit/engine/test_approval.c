@@ -748,6 +748,109 @@ TEST(a_tool_that_is_a_pattern_cannot_be_granted)
 
 	assert_int_equal(decide_as(w, &d).result, REFUSE_PARAMS);
 	assert_int_equal(ask(w, "Bash").status, APPROVAL_PENDING);
+	t = ask(w, "Bas?");
+	assert_string_equal(decide_as(w, &d).error.field, "grant");
+	assert_int_equal(ask(w, "Bash").status, APPROVAL_PENDING);
+}
+
+TEST(added_grant_names_something_and_ends_in_the_future)
+{
+	static char name[APPROVAL_NAME_MAX + 1];
+	const struct {
+		const char *field; /* "": it is added */
+		struct grant grant;
+	} rows[] = {
+		{"tool", {.id = TEXT("g")}},
+		{"", {.id = TEXT("session"), .session = TEXT("s")}},
+		{"", {.id = TEXT("agent"), .agent = {name, APPROVAL_NAME_MAX}}},
+		{"agent", {.agent = {name, APPROVAL_NAME_MAX + 1}}},
+		{"", {.id = TEXT("pattern"), .pattern = TEXT("none")}},
+		{"", {.id = TEXT("tool"), .tool = TEXT("none"), .expires_ms = INT64_MAX}},
+		{"expires", {.tool = TEXT("none"), .expires_ms = 1}},
+		{"expires", {.tool = TEXT("none"), .expires_ms = -1}},
+	};
+	struct world *w = *state;
+	const struct grant again = {.id = TEXT("tool"), .tool = TEXT("none")};
+	struct told t = {0};
+
+	memset(name, 'x', sizeof(name));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct error error = {0};
+
+		if (rows[i].field[0])
+			assert_int_equal(
+				grant_add(approvals(w), &rows[i].grant, NULL, on_told, &t, &error),
+				REFUSE_PARAMS);
+		else
+			grant(w, &rows[i].grant);
+		assert_string_equal(error.field, rows[i].field);
+	}
+	assert_int_equal(t.n, 0);
+	assert_int_equal(grant_add(approvals(w), &again, NULL, on_told, &t, NULL), 0);
+	stage_until(&w->stage, t.n);
+	assert_int_equal(t.result, REFUSE_CONFLICT);
+	assert_string_equal(t.error.text, "duplicate grant 'tool'");
+}
+
+TEST(grant_applies_if_each_part_of_it_does)
+{
+	static const struct {
+		const char *session, *agent, *tool;
+		bool allowed;
+	} rows[] = {
+		{"their-own", "claude", "Bash", true},  {NULL, "claude", "Bash", false},
+		{"another", "claude", "Bash", false},   {"their-own", NULL, "Bash", false},
+		{"their-own", "codex", "Bash", false},  {"their-own", "claude", "Bush", true},
+		{"their-own", "claude", "Edit", false},
+	};
+	struct world *w = *state;
+
+	grant(w, &(struct grant) {.session = TEXT("their-own"),
+				  .agent = TEXT("claude"),
+				  .tool = TEXT("B?sh")});
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const struct approval_new in = {.session = text_of(rows[i].session),
+						.agent = text_of(rows[i].agent),
+						.tool = text_of(rows[i].tool)};
+
+		assert_int_equal(request(w, &in).status,
+				 rows[i].allowed ? APPROVAL_APPROVED : APPROVAL_PENDING);
+	}
+}
+
+TEST(grants_and_rules_have_a_limit)
+{
+	static struct approval_rule rules[APPROVAL_RULES_MAX + 1];
+	struct world *w = *state;
+	struct connection *db = store_writer(engine(w)->store);
+	struct approval_rules *set = NULL;
+	struct told t = ask(w, "Bash");
+	const struct approval_decision d = {
+		.id = text_of(t.id), .status = APPROVAL_APPROVED, .grants = true};
+	struct grant g = {.tool = TEXT("none"), .verdict = GRANT_ALLOWS, .uses = -1};
+	char id[8];
+
+	for (unsigned i = 0; i <= APPROVAL_RULES_MAX; i++)
+		rules[i] = (struct approval_rule) {.name = "r", .verdict = VERDICT_ASK};
+	assert_int_equal(policy_rules_new(rules, APPROVAL_RULES_MAX, &set), 0);
+	policy_rules_unref(set);
+	assert_int_equal(policy_rules_new(rules, APPROVAL_RULES_MAX + 1, &set), -E2BIG);
+	assert_int_equal(engine_begin(engine(w)), 0);
+	for (unsigned i = 1; i < APPROVAL_GRANTS_MAX; i++) {
+		snprintf(id, sizeof(id), "g%u", i);
+		g.id = text_of(id);
+		assert_int_equal(store_grant_add(db, &g), 0);
+	}
+	assert_int_equal(engine_commit(engine(w)), 0);
+	assert_int_equal(decide_as(w, &d).result, 0);
+	t = ask(w, "Read");
+	assert_int_equal(t.result, 0);
+	assert_int_equal(decide_as(w, &(struct approval_decision) {.id = text_of(t.id),
+								   .status = APPROVAL_APPROVED,
+								   .grants = true})
+				 .result,
+			 REFUSE_LIMIT);
+	assert_int_equal(get(w, t.id).status, APPROVAL_PENDING);
 }
 
 /* ---- deciding ---- */
@@ -816,6 +919,7 @@ TEST(decisions_that_cannot_be_are_refused)
 	struct world *w = *state;
 	struct told t = ask(w, "Bash");
 
+	assert_string_equal(decide(w, "", APPROVAL_APPROVED).error.field, "id");
 	assert_int_equal(decide(w, "nobody", APPROVAL_APPROVED).result, REFUSE_NOT_FOUND);
 	assert_string_equal(decide(w, "nobody", APPROVAL_APPROVED).error.text,
 			    "approval not found: nobody");
@@ -1359,6 +1463,8 @@ TEST(bad_requests_name_their_field)
 	memset(big, 'x', sizeof(big));
 	in.id = (struct text) {.data = big, .len = APPROVAL_ID_MAX + 1};
 	assert_string_equal(field_of(w, &in), "id");
+	in.id.len = 0;
+	assert_string_equal(field_of(w, &in), "id");
 	in = plain_new("");
 	assert_string_equal(field_of(w, &in), "tool");
 	in.tool = (struct text) {.data = big, .len = APPROVAL_TOOL_MAX + 1};
@@ -1375,9 +1481,15 @@ TEST(bad_requests_name_their_field)
 	in.input = command(w, big);
 	assert_string_equal(field_of(w, &in), "input");
 	in = plain_new("Bash");
-	in.timeout_ms = INT64_MAX;
+	in.timeout_ms = 100LL * 366 * 24 * 3600 * 1000 + 1;
 	assert_string_equal(field_of(w, &in), "timeout");
 	assert_int_equal(approvals_pending(approvals(w)), 0);
+	in.timeout_ms--;
+	assert_int_equal(request(w, &in).result, 0);
+	/* A question needs no tool. */
+	in = plain_new("");
+	in.kind = APPROVAL_CONTACT;
+	assert_int_equal(request(w, &in).result, 0);
 }
 
 /* ---- reading ---- */

@@ -744,6 +744,8 @@ TEST(events_wake_the_rules_that_fit)
 
 TEST(conditions_are_those_of_javascript)
 {
+	static char huge[1101]; /* more digits than are compared */
+	static char data[1300];
 	static const struct {
 		const char *field, *operator, * value;
 		bool holds;
@@ -796,11 +798,26 @@ TEST(conditions_are_those_of_javascript)
 		{"payload.o", "contains", "1", false},
 		{"payload.s", "contains", "{}", false},
 		{"payload.s", "contains", "\"\"", true},
+		{"payload.huge", "eq", huge, false},
+		{"payload.huge", "gt", "1", false},
+		{"payload.huge", "lte", "1", false},
+		{"payload.n", "lt",
+		 "\"000000000000000000000000000000000000000000000000000000000000006\"", true},
+		{"payload.n", "eq", NULL, false},
+		{"payload.seq", "eq", "7", true},
+		{"payload.s.a", "exists", NULL, false},
+		{"payload.l.0000000001", "exists", NULL, false},
+		{"payload.l.000000001", "eq", "2", true},
 		{"type", "eq", "\"x\"", true},
 		{"source", "eq", "\"y\"", true},
 	};
 	struct world *w = *state;
 
+	memset(huge, '1', sizeof(huge) - 1);
+	snprintf(data, sizeof(data),
+		 "{\"n\":5,\"s\":\"abc\",\"null\":null,\"yes\":true,\"o\":{},\"l\":[1,2],"
+		 "\"huge\":%s,\"seq\":7}",
+		 huge);
 	for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct event_condition c = {.field = text_of(cases[i].field),
 					    .operator= text_of(cases[i].operator)};
@@ -819,8 +836,7 @@ TEST(conditions_are_those_of_javascript)
 		r.n_conditions = 1;
 		set_rules(w, &r, 1);
 		arena_done(&a);
-		happen(w, "x", "y",
-		       "{\"n\":5,\"s\":\"abc\",\"null\":null,\"yes\":true,\"o\":{},\"l\":[1,2]}");
+		happen(w, "x", "y", data);
 		if ((w->n_tasks > before) != cases[i].holds)
 			fail_msg("%s %s %s", cases[i].field, cases[i].operator, cases[i].value);
 	}
@@ -1468,6 +1484,14 @@ TEST(bad_rules_are_told_and_left_out)
 	struct event_condition unknown = {.field = TEXT("a"), .operator= TEXT("like")};
 	struct event_condition broken = {.field = TEXT("a"), .operator= TEXT("matches")};
 	struct event_condition compare = {.field = TEXT("a"), .operator= TEXT("gt")};
+	struct event_condition nameless = {.field = TEXT(""), .operator= TEXT("exists")};
+	struct event_condition vague[3] = {compare, compare, compare};
+	const struct value numbers[] = {
+		{.kind = VALUE_STRING, .text = "", .len = 0},
+		{.kind = VALUE_STRING,
+		 .text = "0000000000000000000000000000000000000000000000000000000000000006",
+		 .len = 64},
+		{.kind = VALUE_TRUE}};
 	const struct value text = {.kind = VALUE_STRING, .text = "a(b", .len = 3};
 	struct rule good = by_event("good", "x");
 	struct {
@@ -1487,6 +1511,10 @@ TEST(bad_rules_are_told_and_left_out)
 		{by_event("h", NULL), "regular expression"},
 		{a_rule("i"), "not an absolute path"},
 		{a_rule("j"), "at least 1 second"},
+		{by_event("k", "x"), "requires a field"},
+		{by_event("l", "x"), "requires a number"},
+		{by_event("m", "x"), "requires a number"},
+		{by_event("n", "x"), "requires a number"},
 	};
 	const struct text relative = TEXT("src");
 
@@ -1494,6 +1522,12 @@ TEST(bad_rules_are_told_and_left_out)
 	compare.value = &text;
 	for (unsigned i = 4; i <= 6; i++)
 		bad[i].rule.n_conditions = 1;
+	for (unsigned i = 13; i <= 16; i++) {
+		bad[i].rule.n_conditions = 1;
+		bad[i].rule.conditions = i == 13 ? &nameless : &vague[i - 14];
+	}
+	for (unsigned i = 0; i < 3; i++)
+		vague[i].value = &numbers[i];
 	bad[4].rule.conditions = &unknown;
 	bad[5].rule.conditions = &broken;
 	bad[6].rule.conditions = &compare;

@@ -5,6 +5,9 @@
 #include "stage.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "agent/recall/recall.h"
 #include "io/workers.h"
@@ -1094,7 +1097,8 @@ TEST(a_store_that_cannot_be_read_is_told)
 TEST(one_made_elsewhere_is_seen)
 {
 	struct world *w = *state;
-	const struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
+	static char system[CHAT_TEXT_MAX + 1];
+	struct chat_new in = {.id = TEXT("new"), .system = TEXT("Speak like a sailor.")};
 	struct conversation_page page = {0};
 	struct text id;
 
@@ -1103,15 +1107,25 @@ TEST(one_made_elsewhere_is_seen)
 	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
 	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error),
 			 REFUSE_PARAMS);
+	memset(system, 's', sizeof(system));
+	in.id = TEXT("huge");
+	in.system = (struct text) {system, CHAT_TEXT_MAX + 1};
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error),
+			 REFUSE_TOO_LARGE);
+	in.system = TEXT("a\0b");
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error),
+			 REFUSE_PARAMS);
+	in.system = (struct text) {system, CHAT_TEXT_MAX};
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
 	end(w->f);
 	assert_int_equal(count_existing(w, "new"), 0);
 	assert_int_equal(chat_list(w->f->engine->chat, 1, &w->f->arena, &page), 0);
-	assert_int_equal(page.n, 2);
-	assert_int_equal(page.total, 2);
-	assert_true(text_is(page.rows[0].id, "new"));
-	assert_non_null(page.rows[0].system.data);
-	assert_true(text_is(page.rows[0].agent, "recall"));
-	assert_true(text_is(page.rows[1].id, CHAT_DEFAULT));
+	assert_int_equal(page.n, 3);
+	assert_int_equal(page.total, 3);
+	assert_true(text_is(page.rows[1].id, "new"));
+	assert_non_null(page.rows[1].system.data);
+	assert_true(text_is(page.rows[1].agent, "recall"));
+	assert_true(text_is(page.rows[2].id, CHAT_DEFAULT));
 }
 
 TEST(compacting_keeps_what_the_user_said)
@@ -1290,6 +1304,211 @@ TEST(ask_limits_are_exact_and_a_refusal_names_the_field)
 		"tool_results");
 }
 
+/* ---- what a conversation may do ---- */
+
+/* What a wish is resolved to, and what is wrong with it; "": nothing. */
+static const char *resolve(struct world *w, struct chat_wish wish, struct bounds *ret)
+{
+	static struct error error;
+
+	error = (struct error) {0};
+	wish.agent = TEXT("puppet");
+	if (chat_resolve(w->f->engine->chat, N_READERS - 1, &w->f->arena, &wish, ret, &error) == 0)
+		return "";
+	assert_true(error.field[0]);
+	return error.text;
+}
+
+static void make_bounded(struct world *w, const char *name, struct chat_wish wish)
+{
+	struct chat_new in = {.id = text_of(name), .agent = TEXT("puppet")};
+	struct bounds bounds;
+	struct text id;
+
+	assert_string_equal(resolve(w, wish, &bounds), "");
+	in.bounds = &bounds;
+	begin(w->f);
+	assert_int_equal(chat_create(w->f->engine->chat, &w->f->arena, &in, &id, &w->f->error), 0);
+	end(w->f);
+}
+
+static struct text below(struct world *w, const char *name)
+{
+	char path[PATH_MAX];
+	struct text out;
+
+	snprintf(path, sizeof(path), "%s%s", w->f->dir, name);
+	assert_int_equal(arena_copy_text(&w->f->arena, text_of(path), &out), 0);
+	return out;
+}
+
+#define WISH(...) ((struct chat_wish) {__VA_ARGS__})
+#define PATHS(...)                                                                                 \
+	.has_write_paths = true, .write_paths = (struct text[]) {__VA_ARGS__}, .n_write_paths
+
+TEST(wish_is_refused_for_its_first_fault)
+{
+	struct world *w = *state;
+	const char *const folders[] = {"/a", "/a/b", "/ab", "/x\ny"};
+	char long_path[PATH_MAX + 2];
+	struct text list[CHAT_PATHS_MAX + 1];
+	struct bounds b;
+	struct text file;
+	size_t n;
+
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(mkdir(below(w, folders[i]).data, 0700), 0);
+	file = below(w, "/koine.db");
+	assert_int_equal(symlink("round", below(w, "/round").data), 0);
+	assert_int_equal(symlink("x\ny", below(w, "/link").data), 0);
+	n = (size_t)snprintf(long_path, sizeof(long_path), "%s/a", w->f->dir);
+	while (n < sizeof(long_path) - 1)
+		long_path[n++] = '/';
+	for (unsigned i = 0; i <= CHAT_PATHS_MAX; i++)
+		list[i] = below(w, "/a");
+	make_bounded(w, "trusted", WISH(.cwd = below(w, "/a")));
+	make_bounded(w, "box", WISH(.cwd = below(w, "/a"), .preset = TEXT("sandboxed")));
+	make_bounded(w, "none", WISH(PATHS({0}) = 0));
+	make_bounded(w, "inner", WISH(PATHS(below(w, "/a/b")) = 1));
+	make_bounded(w, "root", WISH(PATHS(TEXT("/")) = 1));
+	const struct {
+		const char *fault; /* the beginning; "": none */
+		struct chat_wish wish;
+	} rows[] = {
+		{"Parent agent not found: nobody", {.parent = TEXT("nobody")}},
+		{"Parent agent not found: ../x", {.parent = TEXT("../x")}},
+		{"", {.parent = TEXT(CHAT_DEFAULT)}},
+		{"Invalid preset: odd.", {.preset = TEXT("odd")}},
+		{"", {.preset = TEXT("trusted"), .parent = TEXT("trusted")}},
+		{"Requested preset 'trusted' exceeds",
+		 {.preset = TEXT("trusted"), .parent = TEXT("box")}},
+		{"cwd must be an absolute path: a", {.cwd = TEXT("a")}},
+		{"cwd must be an absolute path: ", {.cwd = TEXT("")}},
+		{"cwd does not exist: ", {.cwd = below(w, "/none")}},
+		{"cwd does not exist: ", {.cwd = below(w, "/koine.db/x")}},
+		{"cwd is not a directory: ", {.cwd = file}},
+		{"cwd: /", {.cwd = below(w, "/round")}},
+		{"cwd has a character", {.cwd = TEXT("/a\0b")}},
+		{"cwd has a character", {.cwd = below(w, "/x\ny")}},
+		{"cwd has a character", {.cwd = below(w, "/link")}},
+		{"", {.cwd = {long_path, PATH_MAX - 1}}},
+		{"cwd is longer than 4095 bytes", {.cwd = {long_path, PATH_MAX}}},
+		{"", {.parent = TEXT("box"), .cwd = TEXT("b")}},
+		{"", {.parent = TEXT("box"), .cwd = TEXT("")}},
+		{"", {.parent = TEXT("box"), .cwd = below(w, "/a")}},
+		{"cwd '", {.parent = TEXT("box"), .cwd = below(w, "/ab")}},
+		{"cwd '", {.parent = TEXT("box"), .cwd = TEXT("..")}},
+		{"", {.parent = TEXT("trusted"), .cwd = TEXT("..")}},
+		{"allowed_write_paths[0] must be", {PATHS(TEXT("a")) = 1}},
+		{"allowed_write_paths[1] must be", {PATHS(TEXT("/"), TEXT("")) = 2}},
+		{"allowed_write_paths[0] does not", {PATHS(below(w, "/none")) = 1}},
+		{"", {.cwd = below(w, "/a"), PATHS(TEXT("b"), TEXT(""), below(w, "/ab")) = 3}},
+		{"allowed_write_path '",
+		 {.cwd = below(w, "/a"), .preset = TEXT("sandboxed"), PATHS(below(w, "/ab")) = 1}},
+		{"allowed_write_path '", {.preset = TEXT("sandboxed"), PATHS(below(w, "/ab")) = 1}},
+		{"",
+		 {.has_write_paths = true, .write_paths = list, .n_write_paths = CHAT_PATHS_MAX}},
+		{"more than 32 paths",
+		 {.has_write_paths = true,
+		  .write_paths = list,
+		  .n_write_paths = CHAT_PATHS_MAX + 1}},
+		{"allowed_write_path '", {.parent = TEXT("none"), PATHS(below(w, "/a")) = 1}},
+		{"", {.parent = TEXT("none"), PATHS({0}) = 0}},
+		{"", {.parent = TEXT("inner"), PATHS(below(w, "/a/b")) = 1}},
+		{"allowed_write_path '", {.parent = TEXT("inner"), PATHS(below(w, "/a")) = 1}},
+		{"", {.parent = TEXT("root"), PATHS(below(w, "/ab")) = 1}},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		const char *fault = resolve(w, rows[i].wish, &b);
+
+		if (strncmp(fault, rows[i].fault, strlen(rows[i].fault)) != 0 ||
+		    !rows[i].fault[0] != !fault[0])
+			fail_msg("%zu: %s: %s", i, rows[i].fault, fault);
+	}
+}
+
+TEST(child_writes_where_its_parent_may_and_its_folder_is)
+{
+	struct world *w = *state;
+	const struct text a = below(w, "/a"), inner = below(w, "/a/b"), other = below(w, "/ab");
+	struct bounds b;
+	char both[600];
+
+	assert_int_equal(mkdir(a.data, 0700), 0);
+	assert_int_equal(mkdir(inner.data, 0700), 0);
+	assert_int_equal(mkdir(other.data, 0700), 0);
+	make_bounded(w, "two", WISH(PATHS(inner, other) = 2));
+	make_bounded(w, "wide", WISH(PATHS(text_of(w->f->dir)) = 1));
+	assert_string_equal(resolve(w, WISH(.cwd = a), &b), "");
+	assert_null(b.write_paths.data);
+	assert_string_equal(resolve(w, WISH(.cwd = a, .preset = TEXT("sandboxed")), &b), "");
+	assert_true(text_equal(b.write_paths, a));
+	assert_string_equal(resolve(w, WISH(.preset = TEXT("sandboxed")), &b), "");
+	assert_true(b.write_paths.data && b.write_paths.len == 0);
+	assert_string_equal(resolve(w, WISH(.parent = TEXT("two")), &b), "");
+	snprintf(both, sizeof(both), "%s\n%s", inner.data, other.data);
+	assert_true(text_is(b.write_paths, both));
+	assert_string_equal(
+		resolve(w, WISH(.parent = TEXT("two"), .preset = TEXT("sandboxed"), .cwd = a), &b),
+		"");
+	assert_true(text_equal(b.write_paths, inner));
+	assert_string_equal(
+		resolve(w, WISH(.parent = TEXT("wide"), .preset = TEXT("sandboxed"), .cwd = a), &b),
+		"");
+	assert_true(text_equal(b.write_paths, a));
+}
+
+TEST(disabled_tools_are_those_of_the_parent_and_the_child)
+{
+	static char name[66];
+	struct world *w = *state;
+	struct text tools[CHAT_TOOLS_MAX + 1];
+	const struct text bad[] = {TEXT(""),     TEXT("-x"),  TEXT("a b"),
+				   TEXT("a\0b"), TEXT("a,b"), {name, 65}};
+	const struct text good[] = {TEXT("y"), TEXT("mcp__a-b.c:d/e"), {name, 64}};
+	struct bounds b;
+
+	memset(name, 'x', sizeof(name));
+	for (unsigned i = 0; i <= CHAT_TOOLS_MAX; i++)
+		tools[i] = TEXT("y");
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_non_null(strstr(
+			resolve(w, WISH(.disabled_tools = &bad[i], .n_disabled_tools = 1), &b),
+			"disable_tools[0] is not the name of a tool"));
+	assert_string_equal(
+		resolve(w, WISH(.disabled_tools = tools, .n_disabled_tools = CHAT_TOOLS_MAX + 1),
+			&b),
+		"disable_tools has more than 128 names");
+	make_bounded(w, "quiet", WISH(.disabled_tools = tools, .n_disabled_tools = CHAT_TOOLS_MAX));
+	assert_string_equal(resolve(w, WISH(.parent = TEXT("quiet")), &b), "");
+	assert_true(text_is(b.disabled_tools, "y"));
+	assert_string_equal(resolve(w,
+				    WISH(.parent = TEXT("quiet"), .disabled_tools = good,
+					 .n_disabled_tools = 3),
+				    &b),
+			    "");
+	assert_int_equal(b.disabled_tools.len, 1 + 1 + 14 + 1 + 64);
+	assert_string_equal(resolve(w, WISH(.agent = TEXT("puppet")), &b), "");
+	assert_null(b.disabled_tools.data);
+}
+
+TEST(children_of_children_have_a_limit)
+{
+	struct world *w = *state;
+	struct bounds b;
+	char name[8] = "c1", parent[8];
+
+	make_bounded(w, name, WISH(.preset = TEXT("trusted")));
+	for (int i = 2; i <= CHAT_CHILD_DEPTH + 1; i++) {
+		memcpy(parent, name, sizeof(name));
+		snprintf(name, sizeof(name), "c%d", i);
+		make_bounded(w, name, WISH(.parent = text_of(parent)));
+	}
+	assert_string_equal(resolve(w, WISH(.parent = text_of(name)), &b),
+			    "Cannot create agent: max nesting depth (5) exceeded");
+}
+
 TEST(too_many_that_wait_are_refused)
 {
 	struct world *w = *state;
@@ -1317,7 +1536,9 @@ TEST(a_turn_beyond_the_memory_limit_is_refused_with_the_limit)
 
 	w->f->engine->chat->bytes += CHAT_BYTES_MAX + 1;
 	assert_int_equal(ask_with(w, &in, &told), REFUSE_LIMIT);
-	w->f->engine->chat->bytes -= CHAT_BYTES_MAX + 1;
+	w->f->engine->chat->bytes--;
+	assert_int_equal(ask_with(w, &in, &told), REFUSE_LIMIT);
+	w->f->engine->chat->bytes -= CHAT_BYTES_MAX;
 	assert_non_null(strstr(told.error.text, "(limit 268435456 bytes)"));
 }
 

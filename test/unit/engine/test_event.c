@@ -1256,6 +1256,29 @@ TEST(one_that_has_stalled_keeps_some_and_loses_the_rest)
 	unmake(&w);
 }
 
+TEST(stalled_subscriber_keeps_a_limited_number)
+{
+	struct listener *l = new_listener();
+	struct world w;
+
+	make(&w, state);
+	l->limited = true;
+	l->loses = true;
+	l->keeps = EVENT_KEPT_MAX + 1;
+	listen_from(&w, l, -1);
+	/* Of these, it wants nine of ten. */
+	publish(&w, "t", 1, 120);
+	turn_until(&w, l->gone == 108 - EVENT_KEPT_MAX);
+	l->limited = false;
+	event_resume(l->subscriber);
+	turn_until(&w, l->n == EVENT_KEPT_MAX);
+	publish(&w, "t", 121, 1);
+	turn_until(&w, l->n == EVENT_KEPT_MAX + 1);
+	assert_int_equal(l->gone, 108 - EVENT_KEPT_MAX);
+	free_listener(l);
+	unmake(&w);
+}
+
 /* Then it counts as lost, too. */
 TEST(what_a_stalled_one_kept_may_be_deleted)
 {
@@ -1290,17 +1313,23 @@ TEST(data_that_is_too_large_is_refused)
 	char *big;
 
 	make(&w, state);
-	big = calloc(1, EVENT_DATA_MAX);
-	memset(big, 'x', EVENT_DATA_MAX);
+	big = calloc(1, EVENT_DATA_MAX + 1);
+	memset(big, 'x', EVENT_DATA_MAX + 1);
 	object_begin(&data, &f->arena);
 	object_text(&data, "big", (struct text) {.data = big, .len = EVENT_DATA_MAX});
 	new.data = data.root;
 	begin(f);
 	assert_int_equal(event_add(f->engine->events, &new), -EMSGSIZE);
-	new.data = NULL;
+	new.packed = (struct text) {big, EVENT_DATA_MAX + 1};
+	assert_int_equal(event_add(f->engine->events, &new), -EMSGSIZE);
+	memcpy(big, PACKED_NO_OBJECT, sizeof(PACKED_NO_OBJECT) - 1);
+	new.type = "packed";
+	new.packed.len--;
+	assert_int_equal(event_add(f->engine->events, &new), 0);
+	new = (struct event_new) {.type = "t"};
 	assert_int_equal(event_add(f->engine->events, &new), 0);
 	end(f);
-	list(&w, &(struct event_filter) {0}, 0, 0, 0, &page);
+	list(&w, &(struct event_filter) {.types = &TEXT("t"), .n_types = 1}, 0, 0, 0, &page);
 	assert_int_equal(page.n, 1);
 	assert_int_equal(tree_of(&f->arena, &page.events[0])->kind, VALUE_OBJECT);
 	assert_int_equal(tree_of(&f->arena, &page.events[0])->len, 0);

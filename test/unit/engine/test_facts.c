@@ -143,3 +143,38 @@ TEST(spellings_of_one_fact_are_the_same)
 			fail_msg("%s, %s", cases[i].a, cases[i].b);
 	}
 }
+
+TEST(long_texts_are_no_spellings)
+{
+	static char one[2050], other[2050];
+	struct text a = {one, 2048}, b = {other, 2048};
+
+	memset(one, 'a', sizeof(one));
+	memset(other, 'a', sizeof(other));
+	for (int i = 9; i < 2040; i += 10)
+		one[i] = other[i] = ' ';
+	memcpy(one, "Ann ", 4);
+	memcpy(other, "ann ", 4);
+	assert_true(duplicates_same(a, b));
+	a.len++;
+	assert_false(duplicates_same(a, b));
+	assert_false(duplicates_same(b, a));
+	b.len++;
+	assert_false(duplicates_same(a, b));
+	assert_true(duplicates_same(a, a));
+}
+
+TEST(overlap_is_the_part_of_words_in_common)
+{
+	char words[200 * 5 + 1];
+
+	for (int i = 0; i < 200; i++)
+		snprintf(words + 5 * (size_t)i, 6, "w%03d ", i);
+	assert_true(duplicates_overlap(TEXT(""), TEXT("")) == 0);
+	assert_true(duplicates_overlap(TEXT("Ann"), TEXT("")) == 0);
+	assert_true(duplicates_overlap(TEXT("Ann tea"), TEXT("tea ann")) == 1);
+	assert_true(duplicates_overlap(TEXT("Ann tea"), TEXT("Ann ships")) == 0.5);
+	/* Of a long text, the first 128. */
+	assert_true(duplicates_overlap(text_of(words), (struct text) {words, 640}) == 1);
+	assert_true(duplicates_overlap(text_of(words), (struct text) {words, 320}) < 0.67);
+}

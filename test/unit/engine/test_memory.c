@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "engine/index/embedding.h"
 #include "engine/index/embedding_inner.h"
+#include "engine/index/vectors.h"
 
 FIXTURE(setup, teardown);
 
@@ -81,6 +82,25 @@ TEST(what_cannot_be_is_refused_with_its_name)
 	refused(f, &in, "subjects");
 	assert_int_equal(memory_stats(f->engine->memories, 0, &nobody, &n), 0);
 	assert_int_equal(n.memories.all, 0);
+	in.n_subjects--;
+	assert_int_equal(add_new(f, &in, &m), 0);
+	for (unsigned more = 0; more < 2; more++) {
+		static char long_name[VECTORS_TEXT_MAX + 1];
+		static struct text list[VECTORS_TEXTS_MAX + 1];
+		const struct text text = {long_name, VECTORS_TEXT_MAX + more};
+
+		for (unsigned i = 0; i <= VECTORS_TEXTS_MAX; i++)
+			list[i] = TEXT("a");
+		assert_int_equal(vectors_check("text", text, &f->error), more ? REFUSE_PARAMS : 0);
+		assert_int_equal(vectors_check_list("texts", &text, 1, &f->error),
+				 more ? REFUSE_PARAMS : 0);
+		assert_int_equal(
+			vectors_check_list("texts", list, VECTORS_TEXTS_MAX + more, &f->error),
+			more ? REFUSE_PARAMS : 0);
+	}
+	assert_int_equal(vectors_check("text", TEXT(""), &f->error), REFUSE_PARAMS);
+	assert_int_equal(vectors_check_list("texts", NULL, 0, &f->error), REFUSE_PARAMS);
+	assert_int_equal(vectors_check_list("texts", &TEXT(""), 1, &f->error), REFUSE_PARAMS);
 	for (unsigned i = 0; i < 5; i++) {
 		static const char *const names[] = {"preference", "decision", "fact", "entity",
 						    "other"};
@@ -182,20 +202,23 @@ TEST(in_one_batch_a_repetition_is_seen_too)
 
 TEST(far_expiries_are_never_or_long_ago)
 {
+	static const int64_t days[] = {INT64_MAX, 100001, 100000, -100000, -100001, INT64_MIN};
 	struct fixture *f = *state;
-	struct memory_new in = plain("far", NULL);
-	struct memory m;
 
-	in.expires = true;
-	in.expires_days = INT64_MAX;
-	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(m.expires_ms, MEMORY_NEVER);
-	in = plain("gone", NULL);
-	in.expires = true;
-	in.expires_days = INT64_MIN;
-	assert_int_equal(add_new(f, &in, &m), 0);
-	assert_int_equal(m.expires_ms, 1);
-	assert_int_equal(n_found(f, "gone", NULL), 0);
+	for (unsigned i = 0; i < 6; i++) {
+		struct memory_new in = plain("gone", NULL);
+		char source[8];
+		struct memory m;
+
+		snprintf(source, sizeof(source), "%u", i);
+		in.source = text_of(source);
+		in.expires = true;
+		in.expires_days = days[i];
+		assert_int_equal(add_new(f, &in, &m), 0);
+		assert_true((m.expires_ms == MEMORY_NEVER) == (i < 2));
+		assert_true((m.expires_ms == 1) == (i > 3));
+	}
+	assert_int_equal(n_found(f, "gone", NULL), 3);
 }
 
 /* ---- indexes in step ---- */

@@ -193,3 +193,94 @@ TEST(a_rate_counts_the_last_minute)
 	}
 	assert_int_equal(rate_left(&r, 100), 60000);
 }
+
+TEST(quiet_hours_that_end_as_they_begin_are_none)
+{
+	assert_int_equal(left_at("12:00-12:00", "UTC", "2026-03-01T12:00:00Z"), 0);
+	assert_int_equal(left_at("12:00-13:00", "UTC", "2026-03-01T11:59:59Z"), 0);
+	assert_int_equal(left_at("12:00-13:00", "UTC", "2026-03-01T12:00:00Z"), 3601000);
+}
+
+TEST(no_rate_is_no_limit)
+{
+	struct rate r = {.per_minute = 0};
+
+	for (unsigned i = 0; i <= RATE_MAX; i++) {
+		assert_int_equal(rate_left(&r, 100), 0);
+		rate_note(&r, 100);
+	}
+}
+
+TEST(rule_limits_are_exact_and_a_refusal_names_the_field)
+{
+	static char long_type[NOTIFY_TYPE_LEN + 1], many[4 * NOTIFY_TYPES_MAX];
+
+	memset(long_type, 'x', NOTIFY_TYPE_LEN);
+	for (unsigned more = 0; more < 2; more++) {
+		const struct notify_rule rows[] = {
+			{.on = long_type + 1 - more},
+			{.on = many},
+			{.on = "*", .per_minute = RATE_MAX + more},
+		};
+		static const char *const fields[] = {"on", "on", "per_minute"};
+
+		many[0] = '\0';
+		for (unsigned i = 0; i < NOTIFY_TYPES_MAX + more; i++)
+			strcat(many, "a, ");
+		many[strlen(many) - 2] = '\0';
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct notify_rule rule = rows[i];
+			struct error error = {0};
+
+			rule.quiet = rule.zone = "";
+			assert_int_equal(notify_check_rule(&rule, &error),
+					 more ? REFUSE_PARAMS : 0);
+			assert_string_equal(error.field, more ? fields[i] : "");
+		}
+	}
+}
+
+/* ---- words ---- */
+
+TEST(characters_that_are_not_displayed_are_spelled_out)
+{
+	static const struct {
+		const char *from, *want;
+	} rows[] = {
+		{"", ""},
+		{"a\tb\nc", "a\tb\nc"},
+		{"\x80"
+		 "a",
+		 "\\x80a"},
+		{"a\xff", "a\\xff"},
+		{"\x1b[1m\x7f", "\\x1b[1m\\x7f"},
+		{"\xc2\x80", "\\u{80}"},
+		{"\u00e9", "\u00e9"},
+		{"a\u200db", "a\\u{200d}b"},
+		{"a\ufe0f", "a\\u{fe0f}"},
+		/* Joiners and variants belong to the sign before them. */
+		{"\u203c\ufe0f", "\u203c\ufe0f"},
+		{"\u203b\ufe0f", "\u203b\\u{fe0f}"},
+		{"\u2e80\u200d", "\u2e80\\u{200d}"},
+		{"\U0001f000\u200d", "\U0001f000\u200d"},
+		{"\uffee\u200d", "\uffee\\u{200d}"},
+		{"\u2764\ufe0f\u200d\U0001f525", "\u2764\ufe0f\u200d\U0001f525"},
+		{"\u2764\u200d\u200d", "\u2764\u200d\\u{200d}"},
+	};
+	struct arena a;
+	struct text got;
+
+	arena_init(&a, 1 << 20);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(words_plain(&a, text_of(rows[i].from), 100, &got), 0);
+		if (!text_is(got, rows[i].want))
+			fail_msg("%zu: %.*s", i, TEXT_ARGS(got));
+	}
+	assert_int_equal(words_plain(&a, (struct text) {0}, 100, &got), 0);
+	assert_true(got.data && got.len == 0);
+	assert_int_equal(words_plain(&a, TEXT("abc"), 3, &got), 0);
+	assert_true(text_is(got, "abc"));
+	assert_int_equal(words_plain(&a, TEXT("abc"), 2, &got), 0);
+	assert_true(text_is(got, "ab\u2026 (3 bytes)"));
+	arena_done(&a);
+}

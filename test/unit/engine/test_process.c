@@ -400,6 +400,7 @@ TEST(the_last_of_much_output_is_kept_by_its_offset)
 	struct world *w = *state;
 	const size_t total = 588895; /* of seq 1 100000 */
 	struct process_log log;
+	uint64_t first;
 
 	start(w, "seq 1 100000", false);
 	until_ended(w);
@@ -427,6 +428,13 @@ TEST(the_last_of_much_output_is_kept_by_its_offset)
 	assert_int_equal(process_log(w->processes, text_of(w->id), INT64_MIN, 10, &log, &w->error),
 			 0);
 	assert_int_equal(log.bytes.len, 10);
+	first = log.offset;
+	for (int more = 0; more < 3; more++) {
+		assert_int_equal(process_log(w->processes, text_of(w->id), -(int64_t)total - more,
+					     10, &log, &w->error),
+				 0);
+		assert_int_equal(log.offset, first);
+	}
 }
 
 /* ---- how it ends ---- */
@@ -619,10 +627,31 @@ TEST(what_cannot_be_started_is_refused_with_its_field)
 			 REFUSE_PARAMS);
 	assert_string_equal(w->error.field, "env");
 	assert_int_equal(w->n_asked, 0);
-	assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("true"),
-							    .workdir = TEXT("missing")}),
-			 REFUSE_PARAMS);
-	assert_string_equal(w->error.field, "workdir");
+	for (unsigned more = 0; more < 2; more++) {
+		static char long_value[PROCESS_ENV_BYTES_MAX + 1];
+		static struct text env[PROCESS_ENV_MAX + 1];
+		const struct text large[] = {TEXT("A="),
+					     {long_value, PROCESS_ENV_BYTES_MAX - 4 + more}};
+
+		memset(long_value, '=', sizeof(long_value));
+		long_value[0] = 'B';
+		for (unsigned i = 0; i <= PROCESS_ENV_MAX; i++)
+			env[i] = TEXT("A=");
+		/* What is not refused here is refused for its folder. */
+		assert_int_equal(
+			start_as(w, &(struct process_new) {.command = TEXT("true"),
+							   .workdir = TEXT("missing"),
+							   .env = env,
+							   .n_env = PROCESS_ENV_MAX + more}),
+			REFUSE_PARAMS);
+		assert_string_equal(w->error.field, more ? "env" : "workdir");
+		assert_int_equal(start_as(w, &(struct process_new) {.command = TEXT("true"),
+								    .workdir = TEXT("missing"),
+								    .env = large,
+								    .n_env = 2}),
+				 REFUSE_PARAMS);
+		assert_string_equal(w->error.field, more ? "env" : "workdir");
+	}
 	assert_int_equal(
 		start_as(w, &(struct process_new) {.command = TEXT("true"), .workdir = TEXT("/")}),
 		REFUSE_FORBIDDEN);

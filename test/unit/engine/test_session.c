@@ -483,6 +483,118 @@ TEST(bad_input_is_refused)
 	assert_string_equal(l.error.field, "agent");
 }
 
+TEST(launch_limits_are_exact_and_a_refusal_names_the_field)
+{
+	enum { PROMPT = 100 << 10 };
+	static char name[SESSION_QUERY_MAX + 1];
+	static struct text list[SESSION_TOOLS_MAX + 1];
+	static const struct value array = {.kind = VALUE_ARRAY}, object = {.kind = VALUE_OBJECT};
+
+	memset(name, '/', sizeof(name));
+	for (unsigned i = 0; i <= SESSION_TOOLS_MAX; i++)
+		list[i] = TEXT("/a");
+	for (unsigned more = 0; more < 2; more++) {
+		const struct text long_title = {name, SESSION_TITLE_MAX + more};
+		const struct texts many = {list, SESSION_TOOLS_MAX + more}, one = {&long_title, 1};
+		const struct text empty = TEXT("");
+		const struct texts relative = {more ? &empty : list, 1};
+		const struct {
+			const char *field;
+			struct session_new in;
+		} rows[] = {
+			{"query", {.query = {name, SESSION_QUERY_MAX + more}}},
+			{"title", {.title = long_title}},
+			{"model", {.model = long_title}},
+			{"permission_prompt_tool", {.permission_prompt_tool = long_title}},
+			{"working_dir", {.working_dir = {name, STORE_FOLDER_MAX + more}}},
+			{"system_prompt", {.system_prompt = {name, PROMPT + more}}},
+			{"append_system_prompt", {.append_system_prompt = {name, PROMPT + more}}},
+			{"custom_instructions",
+			 {.custom_instructions = {name, PROMPT - 1 + more},
+			  .append_system_prompt = {name, 1}}},
+			{"allowed_tools", {.allowed_tools = many}},
+			{"disallowed_tools", {.disallowed_tools = many}},
+			{"disallowed_tools", {.disallowed_tools = one}},
+			{"additional_directories", {.additional_directories = many}},
+			{"additional_directories", {.additional_directories = one}},
+			{"additional_directories", {.additional_directories = relative}},
+			{"max_turns", {.max_turns = (int64_t)INT32_MAX + more}},
+			{"max_turns", {.max_turns = -(int64_t)more}},
+			{"mcp_config", {.mcp_config.value = more ? &array : &object}},
+		};
+
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct session_new in = rows[i].in;
+			struct error error = {0};
+
+			if (in.query.len == 0)
+				in.query = TEXT("x");
+			assert_int_equal(session_check_new(&in, &error), more ? REFUSE_PARAMS : 0);
+			assert_string_equal(error.field, more ? rows[i].field : "");
+		}
+	}
+}
+
+static int set_title(struct world *w, const char *id, const char *title, size_t n)
+{
+	struct engine *e = w->stage.f->engine;
+	int r;
+
+	assert_int_equal(engine_begin(e), 0);
+	assert_int_equal(engine_enter(e), 0);
+	r = session_set_title(e->sessions, text_of(id), (struct text) {title, n},
+			      &w->stage.f->error);
+	assert_int_equal(engine_leave(e, r == 0), 0);
+	assert_int_equal(engine_commit(e), 0);
+	return r;
+}
+
+TEST(title_has_a_limit_and_its_session)
+{
+	static char title[SESSION_TITLE_MAX + 1];
+	struct world *w = *state;
+	struct launched l = launch(w, "end x");
+	struct arena a;
+
+	until(w, l.id, SESSION_COMPLETED);
+	memset(title, 't', sizeof(title));
+	assert_int_equal(set_title(w, l.id, title, SESSION_TITLE_MAX + 1), REFUSE_PARAMS);
+	assert_int_equal(set_title(w, "nobody", title, 1), REFUSE_NOT_FOUND);
+	assert_int_equal(set_title(w, l.id, title, SESSION_TITLE_MAX), 0);
+	arena_init(&a, 1 << 24);
+	assert_int_equal(get(w, &a, l.id).title.len, SESSION_TITLE_MAX);
+	arena_done(&a);
+}
+
+TEST(home_stands_for_itself_in_a_working_directory)
+{
+	static const char *const kept[] = {"~", "~/work", "~x"};
+	struct world *w = *state;
+	char *home = strdup(getenv("HOME") ?: "");
+	char below[300];
+
+	snprintf(below, sizeof(below), "%s/work", w->work);
+	assert_int_equal(mkdir(below, 0700), 0);
+	setenv("HOME", w->work, 1);
+	for (unsigned i = 0; i < 3; i++) {
+		const struct session_new in = {.query = TEXT("end x"),
+					       .working_dir = text_of(kept[i])};
+		struct launched l = try_new(w, &in);
+		struct arena a;
+
+		arena_init(&a, 1 << 24);
+		if (l.result == 0) {
+			stage_until(&w->stage, !has_status(w, l.id, SESSION_STARTING));
+			assert_true(
+				text_is(get(w, &a, l.id).working_dir, i == 0 ? w->work : below));
+		}
+		assert_int_equal(l.result != 0, i == 2);
+		arena_done(&a);
+	}
+	setenv("HOME", home, 1);
+	free(home);
+}
+
 TEST(how_it_fails_is_told)
 {
 	static const struct {

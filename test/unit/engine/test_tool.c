@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <sys/stat.h>
 
@@ -294,6 +295,62 @@ TEST(read_is_bounded_and_knows_text)
 	assert_string_equal(said(w, "content"), "");
 }
 
+TEST(path_limits_are_exact)
+{
+	static char path[PATH_MAX + 2];
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(path) - 1; i++)
+		path[i] = i % 2 ? '/' : '.';
+	path[PATH_MAX - 1] = 'f';
+	path[PATH_MAX - 2] = '/';
+	path[PATH_MAX] = '\0';
+	put(&w->folder, "f", "mine", 4);
+	assert_int_equal(use(w, TOOL_READ, "path", path, NULL), 0);
+	path[PATH_MAX] = '/';
+	assert_int_equal(use(w, TOOL_READ, "path", path, NULL), REFUSE_PARAMS);
+	memset(path, 'n', NAME_MAX + 1);
+	path[NAME_MAX] = '\0';
+	assert_int_equal(use(w, TOOL_READ, "path", path, NULL), REFUSE_NOT_FOUND);
+	path[NAME_MAX] = 'n';
+	path[NAME_MAX + 1] = '\0';
+	assert_int_equal(use(w, TOOL_READ, "path", path, NULL), REFUSE_PARAMS);
+	/* The folder itself, by its whole path. */
+	assert_int_equal(use(w, TOOL_READ, "path", w->folder.path, NULL), REFUSE_CONFLICT);
+}
+
+TEST(lines_are_counted_from_one_and_keep_what_is_between_them)
+{
+	static const struct {
+		int offset, limit;
+		const char *want;
+	} rows[] = {{0, 0, "one\n\ntwo"}, {1, 1, "one"},         {1, 2, "one\n"}, {2, 1, ""},
+		    {2, 2, "\ntwo"},      {3, 1, "two"},         {3, 9, "two"},   {4, 1, ""},
+		    {1, 3, "one\n\ntwo"}, {-1, -1, "one\n\ntwo"}};
+	struct world *w = *state;
+
+	put(&w->folder, "lines", "one\n\ntwo", 8);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct object_builder input;
+
+		object_begin(&input, &w->arena);
+		object_text(&input, "path", TEXT("lines"));
+		object_int(&input, "offset", rows[i].offset);
+		object_int(&input, "limit", rows[i].limit);
+		assert_int_equal(run(w, TOOL_READ, &input), 0);
+		assert_string_equal(said(w, "content"), rows[i].want);
+	}
+	put(&w->folder, "empty", "", 0);
+	assert_int_equal(use(w, TOOL_READ, "path", "empty", NULL), 0);
+	assert_string_equal(said(w, "content"), "");
+	put(&w->folder, "latin", "\xc2\x80", 2);
+	assert_int_equal(use(w, TOOL_READ, "path", "latin", NULL), 0);
+	assert_string_equal(said(w, "content"), "\xc2\x80");
+	put(&w->folder, "broken", "\x80", 1);
+	assert_int_equal(use(w, TOOL_READ, "path", "broken", NULL), 0);
+	assert_string_equal(said(w, "content"), "[binary file 1 B]");
+}
+
 TEST(write_makes_replaces_and_appends)
 {
 	struct world *w = *state;
@@ -351,6 +408,16 @@ TEST(memory_has_its_defaults)
 	assert_string_equal(w->text, "cat 1");
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "cat", "category", "fact", NULL), 0);
 	assert_string_equal(w->text, "cat 0");
+	assert_int_equal(use(w, TOOL_MEMORY_STORE, "text", "the cat is Miso's sister", NULL), 0);
+	for (int limit = 0; limit < 3; limit++) {
+		struct object_builder input;
+
+		object_begin(&input, &w->arena);
+		object_text(&input, "query", TEXT("cat"));
+		object_int(&input, "limit", limit);
+		assert_int_equal(run(w, TOOL_MEMORY_SEARCH, &input), 0);
+		assert_string_equal(w->text, limit == 1 ? "cat 1" : "cat 2");
+	}
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", " ", NULL), REFUSE_PARAMS);
 	assert_int_equal(use(w, TOOL_MEMORY_SEARCH, "query", "cat", "limit", "many", NULL),
 			 REFUSE_PARAMS);
