@@ -85,17 +85,17 @@ static const struct flag_row rows[] = {
 	{"project", "DIR", FLAG_PROJECT,
 	 "serve the tasks of project DIR at\nDIR/.aiwg/daemon/daemon.sock (repeatable)", "folders"},
 	{"listen", "DIALECT=ADDRESS", FLAG_LISTEN,
-	 "listen only at ADDRESS (repeatable): unix:PATH,\n"
+	 "listen only on ADDRESS (repeatable): unix:PATH,\n"
 	 "http:HOST:PORT, tcp:HOST:PORT (loopback only; port 0\n"
 	 "selects a free port), or 'on' for the default\n"
 	 "address",
 	 "open", offer_dialects},
 	{"store", "URL", FLAG_STORE, "use this store: sqlite:PATH or postgresql://…", "words"},
 	{"agent", "NAME", FLAG_AGENT,
-	 "set the default agent: recall, an agent of the\nsettings, or none", "words",
+	 "set the default agent: recall, an agent in the\nsettings, or none", "words",
 	 offer_agents},
 	{"set", "SECTION.KEY=VALUE", FLAG_SET,
-	 "override a setting of the settings file\n(repeatable); see koine.conf(5)", "open",
+	 "override a setting in the settings file\n(repeatable); see koine.conf(5)", "open",
 	 offer_settings},
 	{"log-level", "LEVEL", FLAG_LEVEL, "set the log level: err, warn, info or debug", "words",
 	 offer_levels},

@@ -535,9 +535,9 @@ static const struct command subs[] = {
 	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
 	 "listeners, the store and other settings apply at the next start. The command prints each "
 	 "changed setting with its state, and each setting that a flag or the environment "
-	 "overrides. If a rule is invalid, koined keeps the previous version of the rule, and the command "
-	 "exits with 78. If any other setting is invalid, no setting changes. Answers in progress "
-	 "continue with their previous agent.\n",
+	 "overrides. If a rule is invalid, koined keeps the previous version of the rule, and the "
+	 "command exits with 78. If any other setting is invalid, no setting changes. Responses in "
+	 "progress continue with their previous agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
 	 "Listening sockets stay open, and browsers stay signed in to the page. koined starts with "
@@ -547,7 +547,7 @@ static const struct command subs[] = {
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
 	 "Uses systemd's user manager. Without a user manager, koined runs as a plain process and "
-	 "logs to koined.log in the folder of the store. --timeout limits the wait (default 60 s). "
+	 "logs to koined.log in the store's folder. --timeout limits the wait (default 60 s). "
 	 "If koined is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners",

@@ -568,7 +568,8 @@ static bool check_file(struct exam *e, const char *path)
 	if (st.st_size > 0 && (pread(fd, head, sizeof(head), 0) != sizeof(head) ||
 			       memcmp(head, magic, sizeof(head)) != 0)) {
 		exam_find(e, MARK_BAD, "%s is damaged: it is not an SQLite file", path);
-		exam_advise(e, "Stop koined and replace the store with a backup (koine backup).");
+		exam_advise(
+			e, "Stop koined and replace the store with a backup (koine store backup).");
 		return false;
 	}
 	return true;
@@ -619,7 +620,8 @@ static bool check_words(struct exam *e)
 	if (check.data && !text_is(check, "ok") && !text_is(check, "not needed") &&
 	    !text_is(check, "under way")) {
 		exam_find(e, MARK_BAD, "the store is damaged: %.*s", TEXT_ARGS(check));
-		exam_advise(e, "Stop koined and replace the store with a backup (koine backup).");
+		exam_advise(
+			e, "Stop koined and replace the store with a backup (koine store backup).");
 		return false;
 	}
 	return true;

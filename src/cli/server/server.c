@@ -524,7 +524,8 @@ static const struct option discover_options[] = {
 
 const struct command server_commands[] = {
 	{"ping", "", "Check that the server responds, and measure the response time",
-	 "Other servers may not support ping. At the port of nexus, use `koine tokens` instead.\n",
+	 "Other servers may not support ping. On the nexus port, use `koine conversation "
+	 "tokens`.\n",
 	 cmd_ping, NO_ARGS,
 	 .examples = {"koine ping", "koine ping --url http://127.0.0.1:8080/rpc"}},
 	{"call", "METHOD [key=value | key:=JSON | JSON | -]...",

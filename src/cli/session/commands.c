@@ -251,8 +251,8 @@ static const struct command subs[] = {
 	 .examples = {"koine session rename 6f1c \"Fix the cart\"",
 		      "koine session rename 6f1c \"\""}},
 	{"tree", "[ID]", "Show sessions and their continuations as a tree",
-	 BY_ID "With ID, shows only the tree that contains this session.\n", cmd_session_tree, NULL,
-	 session_tree_options, ARGS(0, 1, "takes at most one ID"),
+	 BY_ID "With ID, the command shows only the tree that contains this session.\n",
+	 cmd_session_tree, NULL, session_tree_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine session tree", "koine session tree 6f1c"}},
 	{NULL},
 };

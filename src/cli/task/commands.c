@@ -505,8 +505,8 @@ static const struct command subs[] = {
 	 NULL, task_log_options, ONE_ID,
 	 .examples = {"koine task log 3", "koine task log -n 20 -f 3"}},
 	{"watch", "[ID]", "Watch all tasks live, or one until it ends",
-	 "Without ID, shows running, waiting and ended tasks; q or Ctrl-C quits. With ID, prints "
-	 "the output of the task until the task ends. " BY_ID EXITS,
+	 "Without ID, the command shows running, waiting and ended tasks; q or Ctrl-C quits. With "
+	 "ID, it prints the task's output until the task ends. " BY_ID EXITS,
 	 cmd_task_watch, NULL, task_watch_options, ARGS(0, 1, "takes at most one ID"),
 	 .examples = {"koine task watch", "koine task watch --all-projects",
 		      "koine task watch 3 -n 20"}},
@@ -514,7 +514,7 @@ static const struct command subs[] = {
 	 BY_ID EXITS "With several tasks, the first failure sets the exit code.\n", cmd_task_wait,
 	 NULL, task_wait_options, IDS,
 	 .examples = {"koine task wait 3 4 5", "koine task wait --status any 3"}},
-	{"cancel", "ID...", "Cancel tasks and end their processes", BY_ID, cmd_cancel, IDS,
+	{"cancel", "ID...", "Cancel tasks and terminate their processes", BY_ID, cmd_cancel, IDS,
 	 .request = {"task.cancel", .arg = "taskId", .did = "cancelled"},
 	 .examples = {"koine task cancel 3", "koine task cancel 3 4 5"}},
 	{"release", "ID...", "Release held tasks",
@@ -523,7 +523,7 @@ static const struct command subs[] = {
 	 IDS, .request = {"task.release", .arg = "id", .named = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"delete", "ID... | --all", "Delete ended tasks and their output",
-	 BY_ID "Tasks that a queued task depends on are kept. With --all, applies to the current "
+	 BY_ID "Tasks that a queued task depends on are kept. --all applies to the current "
 	       "project.\n",
 	 cmd_delete, NULL, task_delete_options,
 	 ARGS(0, INT_MAX, "requires --all or at least one ID"),

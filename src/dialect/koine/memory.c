@@ -343,7 +343,7 @@ static const struct method table[] = {
 	 .handle = handle_restore, .where = WRITER},
 	{"memory.update", "Change a memory", "object", FIELDS(update_fields, entry_in),
 	 .handle = handle_update, .where = WRITER},
-	{"memory.stats", "Return the numbers of memories, indexes and vectors", "object",
+	{"memory.stats", "Return the number of memories, indexes and vectors", "object",
 	 FIELDS(stats_fields, entry_in), .handle = handle_stats, .where = READER},
 	{"memory.export", "Export complete memories in pages, newest first",
 	 "{entries:array cursor:string|null}", FIELDS(export_fields, entry_in),

@@ -209,7 +209,7 @@ static int check_env(const struct process_new *in, struct error *error)
 			return refuse_field(error, "env", "env[%u] must be NAME=VALUE", i);
 		total += in->env[i].len + 1;
 		if (total > PROCESS_ENV_BYTES_MAX)
-			return refuse_field(error, "env", "env has more than %d bytes",
+			return refuse_field(error, "env", "env is longer than %d bytes",
 					    PROCESS_ENV_BYTES_MAX);
 	}
 	return 0;

@@ -186,7 +186,8 @@ static int spawn_watchman(struct guard *g, int socket, int null, struct spawned 
 {
 	char variable[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
 	const char *const argv[] = {"/proc/self/exe", guard_command, g->owner,
-				    "ends the programs of koined if koined hangs or dies", NULL};
+				    "terminates the programs of koined if koined hangs or dies",
+				    NULL};
 	const char *libraries = getenv("LD_LIBRARY_PATH");
 	char path[4096];
 	const char *const env[] = {variable, libraries ? path : NULL, NULL};
