@@ -338,7 +338,7 @@ static bool admits_others(const struct exam *e)
 	struct text line;
 
 	while (exam_next_line(e, &rest, &line)) {
-		if (text_begins(line, TEXT("note          uids ")) &&
+		if (text_begins(line, TEXT("note          users ")) &&
 		    text_ends(line, TEXT(" every method of koine")))
 			return true;
 	}
