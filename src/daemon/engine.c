@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/error.h"
 #include "call/server.h"
@@ -103,6 +104,21 @@ void daemon_name_host(const struct settings *s, char out[HOST_NAME_MAX_BYTES + 1
 	out[HOST_NAME_MAX_BYTES] = '\0';
 }
 
+/* A host that was suspended may hold a lock that a start needs. */
+static int open_engine(const struct engine_opts *opts, struct engine **ret, struct error *error)
+{
+	enum { LOCKED_MAX_MS = 120 * 1000 };
+	const struct timespec pause = {.tv_sec = 1};
+	uint64_t end = clock_steady_ms() + LOCKED_MAX_MS;
+	int r;
+
+	while ((r = engine_open(opts, ret, error)) == -EBUSY && clock_steady_ms() < end) {
+		log_warn("waiting for locks of other hosts", "reason=\"%s\"", error->text);
+		nanosleep(&pause, NULL);
+	}
+	return r;
+}
+
 int daemon_open_engine(struct daemon *d, struct error *error)
 {
 	char url[PATH_LEN + 16], host[HOST_NAME_MAX_BYTES + 1], accepted[PATH_LEN + 16];
@@ -116,7 +132,7 @@ int daemon_open_engine(struct daemon *d, struct error *error)
 
 	daemon_name_host(d->settings, host);
 	settings_store_url(d->settings, url, sizeof(url));
-	r = r ?: engine_open(&opts, &d->engine, error) ?: make_own_folder(d->settings, error);
+	r = r ?: open_engine(&opts, &d->engine, error) ?: make_own_folder(d->settings, error);
 	if (r == 0)
 		error->text[0] =
 			'\0'; /* the sentence may describe an attempt that did not matter */

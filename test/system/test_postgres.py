@@ -369,6 +369,28 @@ def test_task_that_could_not_be_read_at_its_start_is_queued_again():
             same(c.call("task.wait", {"id": task})["state"], "completed", "the task")
 
 
+def test_start_waits_for_a_lock_of_a_suspended_host():
+    """As a running koined does with its writes. The server ends each wait after 30 s; here somebody does before."""
+    with shared_server() as server:
+        url = server.store("koine")
+        for table, setting in ("meta", "opening the store"), ("event_counter", "settling a task that was running"):
+            with Daemon("--store", url, exit_status=-signal.SIGKILL) as d, d.connect() as c:
+                c.call("task.run", {"command": ["sleep", "1000"]})
+                wait_until(lambda: server.sql("SELECT count(*) FROM koine.task WHERE state = 1", "koine") == "1", "it to run")
+                d.signal(signal.SIGKILL)
+                d.wait_exit()
+            with contextlib.ExitStack() as lock:
+                lock.enter_context(locked(server, table))
+                with Daemon("--store", url, announced=["waiting for locks of other hosts"], wait=False) as d:
+                    wait_until(lambda: server.sql("SELECT count(*) " + WAITS) != "0", setting)
+                    server.sql("SELECT pg_cancel_backend(pid) " + WAITS)
+                    wait_until(lambda: b"waiting for locks" in d.log() or d.process.poll() is not None, setting)
+                    lock.close()
+                    d.wait_ready()
+                    with d.connect() as c:
+                        same(c.call("task.find", {"limit": 1})["tasks"][0]["error"], "daemon restarted", setting)
+
+
 def test_page_of_events_from_other_hosts_costs_two_queries():
     """One reads the events, one the rows of all tasks that they name; not one for each of them."""
     with Server("-c log_statement=all -c log_line_prefix=%a:") as server:

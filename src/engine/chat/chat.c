@@ -38,19 +38,12 @@ int chat_check_id(struct text id, const char *field, struct error *error)
 
 /* ---- the service ---- */
 
-static int mark_interrupted(struct chat *chat)
+static int interrupt_turns(void *arg)
 {
+	const struct chat *chat = arg;
 	int64_t n = 0;
-	int r = store_begin(chat->opts.store);
+	int r = store_turn_interrupt(store_writer(chat->opts.store), 0, clock_utc_ms(), &n);
 
-	if (r != 0)
-		return r;
-	r = store_turn_interrupt(store_writer(chat->opts.store), 0, clock_utc_ms(), &n);
-	if (r != 0) {
-		store_rollback(chat->opts.store);
-		return r;
-	}
-	r = store_commit(chat->opts.store);
 	if (r == 0 && n > 0)
 		log_info("previous shutdown interrupted turns", "n=%lld", (long long)n);
 	return r;
@@ -137,7 +130,7 @@ int chat_start(const struct chat_opts *opts, struct chat **ret_chat, struct erro
 	r = chat_set_agents(chat, opts->agents, opts->n_agents, opts->agent, error) ?:
 		set_up(chat, opts) ?:
 		timer_new(chat->opts.loop, on_teller, chat, &chat->teller) ?:
-		mark_interrupted(chat) ?:
+		records_settle(chat->opts.store, chat->opts.events, interrupt_turns, chat) ?:
 		chat_join(chat) ?:
 		chat_highest(chat, chat->numbered, &chat->last_number);
 	if (r != 0) {

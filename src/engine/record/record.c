@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/pack.h"
 #include "base/error.h"
 #include "engine/event/event.h"
 #include "engine/node/node.h"
+#include "store/store.h"
 
 enum {
 	RETRY_MS = 1000, /* of a change that failed */
@@ -21,6 +24,7 @@ enum {
 	READ_FAULT_MS = 500,
 	STALE_MIN_MS = 20,
 	STALE_MAX_MS = 500,
+	SETTLE_MS = 120 * 1000,
 };
 
 /* A key of which there is no record in memory. */
@@ -682,6 +686,41 @@ static void reaper_free(struct record_reaper *r)
 		return;
 	arena_done(&r->reaped.arena);
 	free(r);
+}
+
+/* ---- before the threads start ---- */
+
+static int settle_once(struct store *store, struct events *events, int (*fn)(void *arg), void *arg)
+{
+	int r = store_begin(store);
+
+	if (r != 0)
+		return r;
+	r = fn(arg) ?: events_store(events);
+	if (r == 0)
+		r = store_commit(store);
+	else
+		store_rollback(store);
+	if (r == 0)
+		events_committed(events);
+	events_dropped(events);
+	return r;
+}
+
+int records_settle(struct store *store, struct events *events, int (*fn)(void *arg), void *arg)
+{
+	const struct timespec pause = {.tv_sec = 1};
+	uint64_t end = clock_steady_ms() + SETTLE_MS;
+	int r;
+
+	while ((r = settle_once(store, events, fn, arg)) == -EBUSY || r == -EDEADLK) {
+		if (clock_steady_ms() > end)
+			break;
+		log_warn("waiting for locks of other hosts", "reason=\"%s\"",
+			 store_message(store_writer(store)));
+		nanosleep(&pause, NULL);
+	}
+	return r;
 }
 
 /* ---- start and end ---- */

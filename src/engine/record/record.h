@@ -57,6 +57,7 @@
 
 struct event;
 struct events;
+struct store;
 struct node;
 struct record_change;
 struct record_feed;
@@ -171,6 +172,10 @@ struct records {
 int records_start(struct records *rs, const struct records_opts *opts);
 /* Also accepts one that is all zero; call it after the last work has finished. */
 void records_done(struct records *rs);
+
+/* Before the threads start: runs `fn`, which settles what an ended epoch has left, in a transaction with its events.
+ * While other hosts hold locks, it runs again. */
+int records_settle(struct store *store, struct events *events, int (*fn)(void *arg), void *arg);
 
 /* The noun changed something itself: what is being read is read again. */
 void records_touch(struct records *rs);

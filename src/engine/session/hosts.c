@@ -65,29 +65,37 @@ static void end_approvals(struct sessions *s, const struct session *rows, unsign
 		log_info("previous shutdown interrupted sessions", "n=%u", n);
 }
 
+/* What a start finds. */
+struct found_open {
+	struct sessions *sessions;
+	struct record_reaped reaped;
+};
+
+static int settle_found(void *arg)
+{
+	struct found_open *f = arg;
+	struct session *rows = NULL;
+	unsigned n_silent;
+	int r;
+
+	arena_reset(&f->reaped.arena);
+	r = settle_all(f->sessions, &f->reaped.arena, true, &rows, &f->reaped.n)
+		    ?: observed_end_silent(f->sessions, &n_silent);
+	f->reaped.rows = rows;
+	return r;
+}
+
 /* The previous daemon died: tasks_start has ended its programs. */
 int sessions_recover(struct sessions *s)
 {
-	struct session *rows;
-	struct arena a;
-	unsigned n = 0, n_silent;
-	int r = store_begin(s->opts.store);
+	struct found_open f = {.sessions = s};
+	int r;
 
-	if (r != 0)
-		return r;
-	arena_init(&a, OPEN_ARENA_MAX);
-	r = settle_all(s, &a, true, &rows, &n) ?: observed_end_silent(s, &n_silent)
-		?: events_store(s->opts.events);
+	arena_init(&f.reaped.arena, OPEN_ARENA_MAX);
+	r = records_settle(s->opts.store, s->opts.events, settle_found, &f);
 	if (r == 0)
-		r = store_commit(s->opts.store);
-	else
-		store_rollback(s->opts.store);
-	if (r == 0)
-		events_committed(s->opts.events);
-	events_dropped(s->opts.events);
-	if (r == 0)
-		end_approvals(s, rows, n);
-	arena_done(&a);
+		end_approvals(s, f.reaped.rows, f.reaped.n);
+	arena_done(&f.reaped.arena);
 	return r;
 }
 

@@ -141,38 +141,27 @@ static int settle_waiting(struct tasks *t, struct arena *a, struct task *rows, u
 	return r;
 }
 
-/* In one transaction. *ret_n_running: how many ran when a koined was killed. */
-static int settle_all(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n,
-		      unsigned *ret_n_running)
+/* What a start finds. */
+struct found_open {
+	struct tasks *tasks;
+	struct arena arena;
+	struct task *rows;
+	unsigned n, n_running; /* how many ran when a koined was killed */
+};
+
+static int settle(void *arg)
 {
+	struct found_open *f = arg;
+	struct tasks *t = f->tasks;
 	struct task *reaped;
 	unsigned n = 1;
 	int r = 0;
 
-	for (*ret_n_running = 0; r == 0 && n > 0; *ret_n_running += n)
-		r = reap_some(t, a, &reaped, &n);
-	return r ?: store_task_open(store_writer(t->store), a, ret_rows, ret_n)
-		       ?: settle_waiting(t, a, *ret_rows, *ret_n);
-}
-
-static int settle(struct tasks *t, struct arena *a, struct task **ret_rows, unsigned *ret_n)
-{
-	unsigned n_running;
-	int r = store_begin(t->store);
-
-	if (r != 0)
-		return r;
-	r = settle_all(t, a, ret_rows, ret_n, &n_running) ?: events_store(t->events);
-	if (r == 0)
-		r = store_commit(t->store);
-	else
-		store_rollback(t->store);
-	if (r == 0)
-		events_committed(t->events);
-	events_dropped(t->events);
-	if (r == 0 && n_running > 0)
-		log_info("previous shutdown interrupted tasks", "n=%u", n_running);
-	return r;
+	arena_reset(&f->arena);
+	for (f->n_running = 0; r == 0 && n > 0; f->n_running += n)
+		r = reap_some(t, &f->arena, &reaped, &n);
+	return r ?: store_task_open(store_writer(t->store), &f->arena, &f->rows, &f->n)
+		       ?: settle_waiting(t, &f->arena, f->rows, f->n);
 }
 
 /* The newest of one project, including ended ones. */
@@ -267,21 +256,21 @@ static int load_all(struct tasks *t, struct arena *a, const struct task *rows, u
 
 int tasks_recover(struct tasks *t, struct error *error)
 {
-	struct task *rows;
-	struct arena a;
-	unsigned n;
+	struct found_open f = {.tasks = t};
 	int r;
 
-	arena_init(&a, 1UL << 30);
+	arena_init(&f.arena, 1UL << 30);
 	/* Do this first, whatever their rows are. */
 	sweep_all(t->owner);
-	r = settle(t, &a, &rows, &n);
+	r = records_settle(t->store, t->events, settle, &f);
 	if (r == -EBADMSG)
 		r = refuse(error, REFUSE_UNAVAILABLE, "%s contains an invalid task row",
 			   store_path(t->store));
+	if (r == 0 && f.n_running > 0)
+		log_info("previous shutdown interrupted tasks", "n=%u", f.n_running);
 	if (r == 0)
-		r = load_all(t, &a, rows, n);
-	arena_done(&a);
+		r = load_all(t, &f.arena, f.rows, f.n);
+	arena_done(&f.arena);
 	return r;
 }
 

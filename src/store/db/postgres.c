@@ -170,7 +170,7 @@ static int explain(const void *place, const void *db, int fault, struct error *e
 
 	if (fault == -EROFS || fault == -EACCES || fault == -EPERM)
 		return refuse(error, REFUSE_FORBIDDEN, "cannot use %s: %s", p->shown, words);
-	if (fault == -EBUSY)
+	if (fault == -EBUSY && !(db && ((const struct pg *)db)->waited))
 		return refuse(error, REFUSE_CONFLICT, "cannot use %s: %s", p->shown,
 			      *words ? words : "another koined is using the store");
 	refuse(error, REFUSE_INTERNAL, "cannot use %s: %s", p->shown, words);

@@ -96,6 +96,7 @@ struct pg {
 	int64_t changes;
 	unsigned failed_at; /* which command of the last round failed, counted from 0 */
 	char message[PG_MESSAGE_MAX];
+	bool waited; /* the last fault: others held a lock for too long */
 };
 
 /* ---- postgres_round.c ---- */

@@ -42,6 +42,7 @@ int pg_fault(struct pg *db, const PGresult *result)
 	const char *state = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
 	pg_keep_message(db, PQresultErrorMessage(result));
+	db->waited = state && (strcmp(state, "55P03") == 0 || strcmp(state, "57014") == 0);
 	for (size_t i = 0; state && i < sizeof(faults) / sizeof(faults[0]); i++) {
 		if (strncmp(state, faults[i].state, strlen(faults[i].state)) != 0)
 			continue;
