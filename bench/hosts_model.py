@@ -177,7 +177,7 @@ def first_limit(costs, n_hosts):
     return low, used(high)[0], fixed
 
 
-NAMES = {"writer": "the writer thread of each host", "numbers": "the lock of the event counter", "notify": "the lock of NOTIFY",
+NAMES = {"writer": "one writer thread per host", "numbers": "the lock of the event counter", "notify": "the lock of NOTIFY",
          "server": f"PostgreSQL's {SERVER_CORES} cores", "readers": "event reads of each host",
          "connections": "connections"}
 LIFTS = {"writer": "add hosts",

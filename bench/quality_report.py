@@ -6,8 +6,8 @@ from quality import BOTH, MODEL, SOCKET, WORDS
 
 TITLE = "Search quality"
 INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the original questions and for the same questions with a typo in",
-         "each. A row that starts with + adds one step to the row above it. *All steps* is the complete search. Half of the second set was used",
-         "to tune the search; the other half is reserved for tests. [How a search works](memory.md#how-a-search-works) explains the steps, and",
+         "each. The names of steps are in italics; a complete search has all of them. Half of the second set was used to tune the",
+         "search; the other half is reserved for tests. [How a search works](memory.md#how-a-search-works) explains the steps, and",
          "[test/search](../test/search/README.md) the sets.",
          "",
          "![Recall with each step of the search](memory.svg)"]
@@ -15,9 +15,9 @@ INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the o
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain BM25", "added": "+ {}", "ladder": "all steps", "without": "all steps except {}",
-         "socket": "all steps, through koined's socket", "words": "all steps and word vectors",
-         "model": "all steps and a small embedding model", "both": "all steps, word vectors and the embedding model"}
+KINDS = {"plain": "plain BM25", "added": "previous row plus *{}*", "ladder": "complete search", "without": "complete search without *{}*",
+         "socket": "complete search, through koined's socket", "words": "complete search with word vectors",
+         "model": "complete search with a small embedding model", "both": "complete search with word vectors and the embedding model"}
 
 PLAIN, LADDER = "plain: words", "ladder: all steps"
 
@@ -45,7 +45,7 @@ def _table(found, group):
              *(f"recall@{depth}{form}" for form in ("", " with typos") for depth in (1, 5, 10))]]
     for row in found.rows:
         if row == LADDER:
-            rows.append(["all steps, before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
+            rows.append(["complete search, before tuning", *(f"{v:.1f}" for v in BEFORE[group])])
         values = _values(found, row, group)
         if None not in values:
             rows.append([title_of(row), *(f"{v:.1f}" for v in values)])
