@@ -165,7 +165,7 @@ def test_content_cannot_steer_the_terminal():
         m("add", "red \x1b[31m bell \x07 csi \u009b and\nline two")
         same(m("search", "bell").out.splitlines()[1][17:],
              "red \\x1b[31m bell \\x07 csi \\x9b and line two", "hit")
-        same(m("list").out.splitlines()[1].split("  ")[3],
+        same(m("list").out.splitlines()[1].split("agent")[1].strip(),
              "red \\x1b[31m bell \\x07 csi \\x9b and line two", "row")
         same(Memory(d, ASH_CHAT_TYPE="private")("search", "bell").out[7:],
              "red \\x1b[31m bell \\x07 csi \\xc2\\x9b and\nline two\n", "hit as ash shows it")
@@ -505,7 +505,7 @@ def test_other_tables_fit_it_too():
         m = Memory(d)
         name = "a-conversation-with-a-name-that-is-long"
         same(on_terminal(["call", "create_agent", "agent_id=" + name], m.env)[0], 0, "exit code")
-        for args, columns, whole in ((["discover"], 80, "executes it before queued calls"),
+        for args, columns, whole in ((["discover"], 80, "runs before all queued calls"),
                                      (["discover", "memory.search"], 80, "0 or less means 10"),
                                      (["project"], 50, "PROJECT"),
                                      (["conversations"], 60, "NAME")):
