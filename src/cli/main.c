@@ -258,7 +258,7 @@ static const struct command_group groups[] = {
 
 static int cmd_version(struct cli *cli)
 {
-	printf("koine %s\n", koine_version());
+	printf(cli->options.json ? "{\"version\":\"%s\"}\n" : "koine %s\n", koine_version());
 	return EX_OK;
 }
 

@@ -22,9 +22,9 @@ const struct schema event_schema = SCHEMA(struct event, members);
 /* ---- names that are shown ---- */
 
 /*
- * The store has the members of an event under neutral names. Clients and rules know some of them by other names, which
- * are put in when the JSON is written, once for all subscribers. Events of older versions were stored under the names
- * that clients see, and are sent unchanged.
+ * The store has the members of an event under neutral names. Rules and clients know some of them by other names: rules
+ * by those that aiwg gives them, clients by those of snake_case, which are put in when the JSON is written, once for
+ * all subscribers. Events of older versions were stored under the names that rules see, and are sent unchanged.
  */
 
 /* clang-format off */
@@ -44,6 +44,12 @@ static const struct packed_name rule_names[] = {
 	NAME("event_type", "eventType"),
 	NAME("task_id", "taskId"),
 	NAME("exit_status", "exitCode"),
+	NAME("duration_ms", "duration"),
+	{{NULL}},
+};
+
+/* For clients, of tasks and rules. */
+static const struct packed_name work_names[] = {
 	NAME("duration_ms", "duration"),
 	{{NULL}},
 };
@@ -78,12 +84,13 @@ static const struct packed_name approval_names[] = {
 static const struct source {
 	struct text name;  /* a type up to its first dot */
 	struct text first; /* member; data that begins with another was stored as it is shown */
-	const struct packed_name *names;
+	const struct packed_name *rule_names;
+	const struct packed_name *client_names;
 } sources[] = {
-	{LITERAL("task"), LITERAL("task_id"), task_names},
-	{LITERAL("rule"), LITERAL("rule_id"), rule_names},
-	{LITERAL("session"), LITERAL("session_id"), session_names},
-	{LITERAL("approval"), LITERAL("id"), approval_names},
+	{LITERAL("task"), LITERAL("task_id"), task_names, work_names},
+	{LITERAL("rule"), LITERAL("rule_id"), rule_names, work_names},
+	{LITERAL("session"), LITERAL("session_id"), session_names, session_names},
+	{LITERAL("approval"), LITERAL("id"), approval_names, approval_names},
 };
 /* clang-format on */
 
@@ -100,7 +107,8 @@ static const struct source *find_source(struct text type)
 	return NULL;
 }
 
-const struct packed_name *event_names(const struct event *e)
+/* NULL: the data was stored as it is shown. */
+static const struct source *find_stored(const struct event *e)
 {
 	const struct source *source = find_source(e->type);
 	struct packed_reader data = packed_reader(e->data);
@@ -110,7 +118,14 @@ const struct packed_name *event_names(const struct event *e)
 	if (!source || packed_take(&data, &object) != 0 || packed_take_text(&data, &first) != 0 ||
 	    !text_equal(first, source->first))
 		return NULL;
-	return source->names;
+	return source;
+}
+
+const struct packed_name *event_names(const struct event *e)
+{
+	const struct source *source = find_stored(e);
+
+	return source ? source->client_names : NULL;
 }
 
 /* ---- as a tree ---- */
@@ -167,12 +182,12 @@ static int rename_members(struct arena *a, struct value *object, const struct pa
 
 int event_unpack(struct arena *a, const struct event *e, struct value **ret_data)
 {
-	const struct packed_name *names = event_names(e);
+	const struct source *source = find_stored(e);
 	struct value *data;
 	int r = value_unpack(a, e->data, &data);
 
-	if (r == 0 && names)
-		r = rename_members(a, data, names);
+	if (r == 0 && source)
+		r = rename_members(a, data, source->rule_names);
 	if (r == 0)
 		*ret_data = data;
 	return r;

@@ -32,8 +32,8 @@ struct event_condition {
 	const struct value *value;
 };
 
-/* The names under which its data is shown, instead of those that are stored; NULL: as it is. */
+/* The names under which clients see its data, instead of those that are stored; NULL: as it is. */
 const struct packed_name *event_names(const struct event *e);
 
-/* The data as it is shown, as a tree. Its texts point into the event. */
+/* The data as rules see it, as a tree. Its texts point into the event. */
 int event_unpack(struct arena *a, const struct event *e, struct value **ret_data);

@@ -148,7 +148,7 @@ def check_tasks(hosts, submitters, follower):
     same([l for l, id in acknowledged.items() if found[l][0] != id], [], "other ids than were answered")
     ids = [row[0] for row in found.values()]
     same(len(ids), len(set(ids)), "ids, each once")
-    told = collections.Counter(json.loads(data).get("taskId") for _, kind, data in follower.events
+    told = collections.Counter(json.loads(data).get("task_id") for _, kind, data in follower.events
                                if kind in ("task.completed", "task.failed", "task.cancelled"))
     wrong = {id: n for id, n in told.items() if n != 1}
     same(wrong, {}, "ends that are told more than once")

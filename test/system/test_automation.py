@@ -229,8 +229,8 @@ def test_executions_are_events():
                 check("status 3" in answer["error"]["message"], "%r", answer)
                 wait_until(lambda: [e["data"] for e in c.call("event.list")["events"]
                                     if e["type"] == "rule.failed"] == [
-                    {"ruleId": "tick", "eventType": "rule.run", "status": "error",
-                     "error": "the command failed with status 3", "exitCode": 3,
+                    {"rule_id": "tick", "event_type": "rule.run", "status": "error",
+                     "error": "the command failed with status 3", "exit_status": 3,
                      "duration": c.call("automation.log")["log"][0]["duration"]}], "the event")
 
 

@@ -159,7 +159,7 @@ class Terminal:
 
 
 def messages(env, *name):
-    return json.loads(koine(env, "messages", *name, "--json").out)["messages"]
+    return json.loads(koine(env, "messages", *name, "--json").out)
 
 
 # ---- send ----
@@ -233,7 +233,7 @@ def test_conversations_are_apart():
         last = koine(env, "messages", "-c", "two", "-n", "1").out
         check(last.startswith("assistant, ") and last.count("assistant, ") == 1, "%r", last)
         same(koine(env, "messages").out, "", "the default one, where nothing was said")
-        same(json.loads(koine(env, "messages", "--json").out)["messages"], [], "the same as JSON")
+        same(json.loads(koine(env, "messages", "--json").out), [], "the same as JSON")
 
 
 def test_send_streams_and_an_interrupt_keeps_what_came():
@@ -401,7 +401,7 @@ def test_tables_of_tokens_and_agents():
         lines = koine(env, "agents").out.splitlines()
         same(lines[0].split(), ["NAME", "KIND", "MODEL", "MS", "OK", "SAYS"], "titles")
         check(re.match(r"\*  recall +recall +\d+ +ok ", lines[1]), "%r", lines)
-        agents = json.loads(koine(env, "agents", "--json").out)["agents"]
+        agents = json.loads(koine(env, "agents", "--json").out)
         same([(a["name"], a["default"], a["ok"]) for a in agents], [("recall", True, True)], "json")
 
 

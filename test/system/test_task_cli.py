@@ -821,7 +821,7 @@ def test_a_task_is_changed_until_it_begins():
         w("edit", command, "-p", "2")
         told = [json.loads(line)["data"] for line in
                 w.koine("events", "-n", "50", "--json", "--type", "task.edited").out.splitlines()]
-        same(told[0], {"taskId": first, "prompt": "echo new", "label": "mine"}, "told")
+        same(told[0], {"task_id": first, "prompt": "echo new", "label": "mine"}, "told")
         for wrong, why in ((["--prompt", "x", "-e"], "not both"), (["--after", "1", "--no-after"], "not both")):
             check(why in w("edit", "1", *wrong, code=64).err, "%r", wrong)
         w("wait", running)

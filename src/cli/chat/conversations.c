@@ -90,15 +90,13 @@ int chat_compact(struct cli *cli, const char *conversation)
 
 /* ---- lists ---- */
 
-/* Prints the whole answer with --json, otherwise a member of it as a list. */
+/* Prints a member of the answer, which is a list. */
 static int print_answer(const struct cli *cli, const struct koine_answer *a, const char *member,
 			const struct list *list)
 {
-	const struct koine_value *result = koine_answer_result(a);
+	const struct koine_value *rows = koine_value_get(koine_answer_result(a), member);
 
-	return print_if_json(cli, result)
-		       ? 0
-		       : list_print_as(cli, list, koine_value_get(result, member));
+	return print_if_json(cli, rows) ? 0 : list_print_as(cli, list, rows);
 }
 
 int chat_print_conversations(struct cli *cli, int64_t n)
@@ -196,16 +194,19 @@ static void print_message(const struct cli *cli, const struct koine_value *m)
 	fputc('\n', stdout);
 }
 
-/* Returns how many it printed. */
-static int print_page(const struct cli *cli, const struct koine_answer *a, int64_t *ret_n)
+/* Returns how many it printed. With --json the pages are one array. */
+static int print_page(const struct cli *cli, const struct koine_answer *a, bool first,
+		      int64_t *ret_n)
 {
 	const struct koine_value *m = koine_value_get(koine_answer_result(a), "messages");
 
 	if (koine_value_kind(m) != KOINE_ARRAY)
 		return fail_with(EX_PROTOCOL, "the server did not return messages");
 	*ret_n = (int64_t)koine_value_count(m);
-	if (print_if_json(cli, koine_answer_result(a)))
+	if (cli->options.json) {
+		print_json_items(stdout, m, first);
 		return 0;
+	}
 	for (m = koine_value_first(m); m; m = koine_value_next(m))
 		print_message(cli, m);
 	return 0;
@@ -230,25 +231,28 @@ static int count(struct cli *cli, const struct conversation *which, int64_t *ret
 
 int chat_print_messages(struct cli *cli, const struct conversation *which, int64_t n)
 {
+	bool first = true;
 	int64_t total = 0;
 	int64_t at;
 	int r = count(cli, which, &total);
 
 	/* Pages are counted from the oldest. */
 	at = total > n ? total - n : 0;
-	/* With --json even an empty page is printed. */
-	if (cli->options.json && at == total)
-		total = at + 1;
+	if (r == 0 && cli->options.json)
+		fputc('[', stdout);
 	while (r == 0 && at < total) {
 		CLEANUP(answer_freep) struct koine_answer *a = NULL;
 		int64_t want = total - at > CHAT_PAGE_MAX ? CHAT_PAGE_MAX : total - at;
 		int64_t got = 0;
 
-		r = call_page(cli, which, at, want, &a) ?: print_page(cli, a, &got);
+		r = call_page(cli, which, at, want, &a) ?: print_page(cli, a, first, &got);
 		if (got == 0)
 			break;
 		at += got;
+		first = false;
 	}
+	if (r == 0 && cli->options.json)
+		fputs("]\n", stdout);
 	return r;
 }
 
@@ -346,14 +350,14 @@ static int call_servers(struct cli *cli, struct koine_answer **ret_answer)
 	return 0;
 }
 
-/* Both answers as one object. */
+/* Both answers as one array. */
 static int print_both(const struct koine_value *agents, const struct koine_value *servers)
 {
-	CLEANUP(json_freep) struct koine_json *j = params_new();
-
-	params_add_value(j, "agents", agents);
-	params_add_value(j, "servers", servers);
-	return params_print(j);
+	fputc('[', stdout);
+	print_json_items(stdout, agents, true);
+	print_json_items(stdout, servers, !koine_value_first(agents));
+	fputs("]\n", stdout);
+	return 0;
 }
 
 int chat_print_agents(struct cli *cli)

@@ -254,16 +254,17 @@ static void write_dialect(struct koine_json *j, const struct places *p, const st
 
 static int print_json(const struct places *p)
 {
-	CLEANUP(json_freep) struct koine_json *j = params_new();
+	CLEANUP(json_freep) struct koine_json *j = NULL;
+	const char *text;
 
-	params_add_text(j, "config", places_config(p));
-	params_add_bool(j, "running", p->status != NULL);
-	if (!params_begin_array(j, "dialects"))
+	if (koine_json_new(&j) != 0)
 		return out_of_memory();
+	koine_json_begin_array(j);
 	for (EACH(d, member_first(koine_doc_root(p->doc), "dialects")))
 		write_dialect(j, p, d);
 	koine_json_end_array(j);
-	return params_print(j);
+	text = koine_json_text(j, NULL);
+	return text ? (puts(text), 0) : out_of_memory();
 }
 
 /* The table, or the same as JSON. An exit code. */

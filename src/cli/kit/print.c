@@ -188,6 +188,8 @@ struct printer {
 	bool pretty;
 	bool color;
 	unsigned depth;
+	/* For a command of ours: names and times of the five dialects become those of koine. */
+	bool translates;
 };
 
 static void begin_color(const struct printer *p, const char *color)
@@ -248,6 +250,57 @@ static void write_key(const struct printer *p, struct text key)
 
 static void write_value(struct printer *p, const struct koine_value *v);
 
+/* ---- what other dialects call it ---- */
+
+static struct text own_key(const struct printer *p, struct text key)
+{
+	static const char *const names[][2] = {
+		{"exitCode", "exit_status"}, {"maxConcurrency", "max_concurrency"},
+		{"queueSize", "queue_size"}, {"recentExecutions", "recent_executions"},
+		{"ruleCount", "rule_count"}, {"taskId", "task_id"},
+	};
+
+	for (size_t i = 0; p->translates && i < sizeof(names) / sizeof(names[0]); i++) {
+		if (text_is(key, names[i][0]))
+			return text_of(names[i][1]);
+	}
+	return key;
+}
+
+/* What a program or a person wrote is printed as it is. */
+static bool is_foreign(struct text key)
+{
+	return text_among(key, "input|metadata|env|arguments");
+}
+
+/* "2026-11-15T07:47:17.177000+00:00" as "2026-11-15T07:47:17.177Z". */
+static bool write_time(const struct printer *p, struct text key, const struct koine_value *v)
+{
+	static const struct text end = TEXT("+00:00");
+	struct text t = text_of_value(v);
+	char iso[32];
+	int64_t ms;
+
+	if (!p->translates || koine_value_kind(v) != KOINE_STRING || t.len < end.len ||
+	    memcmp(t.data + t.len - end.len, end.data, end.len) != 0 || key.len < 3 ||
+	    memcmp(key.data + key.len - 3, "_at", 3) != 0 || !clock_parse_iso(t, &ms))
+		return false;
+	clock_format_iso(ms, iso);
+	fprintf(p->out, "\"%s\"", iso);
+	return true;
+}
+
+static void write_member(struct printer *p, struct text key, const struct koine_value *v)
+{
+	bool translates = p->translates;
+
+	write_key(p, own_key(p, key));
+	p->translates = translates && !is_foreign(key);
+	if (!write_time(p, key, v))
+		write_value(p, v);
+	p->translates = translates;
+}
+
 /* The recursion is as deep as the reader allowed the text to be. */
 static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
 {
@@ -258,8 +311,9 @@ static void write_children(struct printer *p, const struct koine_value *v, const
 
 		new_line(p);
 		if (key.data)
-			write_key(p, key);
-		write_value(p, child);
+			write_member(p, key, child);
+		else
+			write_value(p, child);
 		if (koine_value_next(child))
 			fputc(',', p->out);
 	}
@@ -303,7 +357,7 @@ static void write_value(struct printer *p, const struct koine_value *v)
 
 void print_json_without(FILE *out, const struct koine_value *v, const char *without)
 {
-	struct printer p = {.out = out};
+	struct printer p = {.out = out, .translates = true};
 	bool any = false;
 
 	fputc('{', out);
@@ -314,8 +368,7 @@ void print_json_without(FILE *out, const struct koine_value *v, const char *with
 			continue;
 		if (any)
 			fputc(',', out);
-		write_key(&p, key);
-		write_value(&p, child);
+		write_member(&p, key, child);
 		any = true;
 	}
 	fputs("}\n", out);
@@ -331,14 +384,18 @@ void print_json_compact(FILE *out, const struct koine_value *v)
 
 bool print_if_json(const struct cli *cli, const struct koine_value *v)
 {
-	if (cli->options.json)
-		print_json_compact(stdout, v);
-	return cli->options.json;
+	struct printer p = {.out = stdout, .translates = true};
+
+	if (!cli->options.json)
+		return false;
+	write_value(&p, v);
+	fputc('\n', stdout);
+	return true;
 }
 
 void print_json_items(FILE *out, const struct koine_value *array, bool first)
 {
-	struct printer p = {.out = out};
+	struct printer p = {.out = out, .translates = true};
 
 	for (EACH(item, koine_value_first(array))) {
 		if (!first)

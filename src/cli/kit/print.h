@@ -58,7 +58,8 @@ extern const char style_faint[];
 
 /* On one line, without spaces. */
 void print_json_compact(FILE *out, const struct koine_value *v);
-/* The same on stdout, if the options ask for it. */
+/* The same on stdout, if the options ask for it, for a command of ours: times and names that one of
+ * the five dialects writes in its own way become those of koine. So do the two below. */
 bool print_if_json(const struct cli *cli, const struct koine_value *v);
 /* The items of one page of an array, with commas; first: nothing of it was printed yet. */
 void print_json_items(FILE *out, const struct koine_value *array, bool first);

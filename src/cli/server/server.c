@@ -330,8 +330,10 @@ static int show(struct cli *cli, const struct koine_value *doc)
 		if (!method)
 			return EXIT_ERROR_ANSWER;
 	}
-	if (print_if_json(cli, method ? method : doc))
+	if (cli->options.json) {
+		print_json_compact(stdout, method ? method : doc);
 		return EX_OK;
+	}
 	if (o->markdown)
 		return markdown_print(cli, methods);
 	return method ? show_method(cli, method) : list_methods(cli, methods);
@@ -470,7 +472,12 @@ static int cmd_call(struct cli *cli)
 
 	talk_be_exact();
 	r = args_params(cli, talk_is_gob(cli), &params) ?: call_plain(cli, method, params, &a);
-	return r != 0 ? r : call_print_result(cli, a, NULL, print_result);
+	if (r != 0)
+		return r;
+	if (!cli->options.json)
+		return print_result(cli, koine_answer_result(a));
+	print_json_compact(stdout, koine_answer_result(a));
+	return 0;
 }
 
 static double now_ms(void)
