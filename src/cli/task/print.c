@@ -256,7 +256,7 @@ static const struct show_row rows[] = {
 	{"attempts", "attempts", show_attempts},
 	{"timeout", "timeout", show_span},
 	{"created", "created_at"},
-	{"not before", "not_before"},
+	{"earliest start", "not_before"},
 	{"started", "started_at"},
 	{"ended", "completed_at"},
 	{"pid", "pid"},

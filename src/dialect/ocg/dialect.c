@@ -56,13 +56,13 @@ static const struct field store_fields[] = {
 };
 
 static const struct field pulse_fields[] = {
-	FIELD_AS("Action", STRING, ocg_pulse_in, action, "Prompt of the task", .default_text = ""),
-	FIELD_AS("Title", STRING, ocg_pulse_in, title, "Title of the task", .default_text = ""),
-	FIELD_AS("Content", STRING, ocg_pulse_in, content, "Content of the task",
+	FIELD_AS("Action", STRING, ocg_pulse_in, action, "Action of the pulse", .default_text = ""),
+	FIELD_AS("Title", STRING, ocg_pulse_in, title, "Title of the pulse", .default_text = ""),
+	FIELD_AS("Content", STRING, ocg_pulse_in, content, "Content of the pulse",
 		 .default_text = ""),
 	FIELD_AS("Priority", INT, ocg_pulse_in, priority,
 		 "Priority, 0 to 3; any other value means 2"),
-	FIELD_AS("Channel", STRING, ocg_pulse_in, channel, "Channel for the message",
+	FIELD_AS("Channel", STRING, ocg_pulse_in, channel, "Channel of the pulse",
 		 .default_text = ""),
 	FIELD_AS("Limit", INT, ocg_pulse_in, limit, "Ignored"),
 };
