@@ -192,7 +192,7 @@ static void note_refused(struct endpoint *e, const struct peer *peer, enum refus
 {
 	static const char *const words[N_REFUSED_FOR] = {
 		[REFUSED_UID] = "user is not in allow_uids",
-		[REFUSED_UNKNOWN] = "unknown user",
+		[REFUSED_UNKNOWN] = "could not determine the user",
 		[REFUSED_LIMIT] = "too many connections from other users",
 	};
 	char uid[16] = "unknown";

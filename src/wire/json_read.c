@@ -83,23 +83,23 @@ static int check_escape(struct reader *r)
 	int unit;
 
 	if (left < 2)
-		return bad(r, "unfinished string");
+		return bad(r, "unterminated string");
 	if (r->p[1] != 'u') {
 		if (!memchr("\"\\/bfnrt", r->p[1], 8))
-			return bad(r, "unknown escape");
+			return bad(r, "unknown escape sequence");
 		r->p += 2;
 		return 0;
 	}
 	unit = left < 6 ? -1 : hex4(r->p + 2);
 	if (unit < 0)
-		return bad(r, "\\u without four hex digits");
+		return bad(r, "\\u must be followed by four hex digits");
 	if (unit >= 0xdc00 && unit <= 0xdfff)
-		return bad(r, "lone surrogate");
+		return bad(r, "unpaired surrogate");
 	if (unit >= 0xd800 && unit <= 0xdbff) {
 		int second = left >= 12 && r->p[6] == '\\' && r->p[7] == 'u' ? hex4(r->p + 8) : -1;
 
 		if (second < 0xdc00 || second > 0xdfff)
-			return bad(r, "lone surrogate");
+			return bad(r, "unpaired surrogate");
 		r->p += 6;
 	}
 	r->p += 6;
@@ -117,7 +117,7 @@ static int scan_string(struct reader *r, bool *ret_escaped)
 
 		r->p = skip_plain(r->p, r->end);
 		if (r->p == r->end)
-			return bad(r, "unfinished string");
+			return bad(r, "unterminated string");
 		if (*r->p == '"')
 			break;
 		if (*r->p == '\\') {
@@ -222,7 +222,7 @@ static inline bool at_digit(const struct reader *r)
 static int need_digits(struct reader *r)
 {
 	if (!at_digit(r))
-		return bad(r, "missing digit");
+		return bad(r, "expected a digit");
 	while (at_digit(r))
 		r->p++;
 	return 0;
@@ -237,7 +237,7 @@ static int read_number(struct reader *r)
 	if (r->p < r->end && *r->p == '0') {
 		r->p++;
 		if (at_digit(r))
-			return bad(r, "leading zero");
+			return bad(r, "number with a leading zero");
 	} else {
 		e = need_digits(r);
 		if (e != 0)
@@ -460,7 +460,7 @@ static int step_on(struct reader *r, struct value *last, struct value ***slot)
 		parent->len++;
 		skip_space(r);
 		if (r->p == r->end)
-			return bad(r, "unfinished array or object");
+			return bad(r, "unterminated array or object");
 		if (*r->p == ',') {
 			r->p++;
 			*slot = &last->next;

@@ -225,7 +225,7 @@ static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte
 		add_class(s, c);
 		*ret_byte = -1;
 	} else if (is_alnum(c) && !control_of(c)) {
-		return no(r, "unknown escape in brackets");
+		return no(r, "unknown escape sequence in a bracket expression");
 	}
 	return 0;
 }
@@ -262,13 +262,13 @@ static int read_bracket(struct reader *r)
 
 	r->at += inverted;
 	if (r->at < r->end && *r->at == ']')
-		return no(r, "empty brackets");
+		return no(r, "empty bracket expression");
 	while (e == 0 && r->at < r->end && *r->at != ']')
 		e = bracket_range(r, &s);
 	if (e != 0)
 		return e;
 	if (r->at == r->end)
-		return no(r, "unclosed bracket");
+		return no(r, "unclosed bracket expression");
 	r->at++;
 	if (inverted)
 		invert(&s);
@@ -295,7 +295,7 @@ static int read_escape(struct reader *r)
 		return put_anchor(r, c == 'b' ? OP_WORD : OP_NOT_WORD);
 	if (control_of(c))
 		return put_byte(r, control_of(c));
-	return is_alnum(c) ? no(r, "unknown escape") : put_byte(r, c);
+	return is_alnum(c) ? no(r, "unknown escape sequence") : put_byte(r, c);
 }
 
 /* Any byte but NUL. */
@@ -319,7 +319,7 @@ static void open_level(struct reader *r)
 static int open_group(struct reader *r)
 {
 	if (r->depth + 1 == PATTERN_DEPTH_MAX)
-		return no(r, "groups are nested too deeply");
+		return no(r, "too many nested groups");
 	r->depth++;
 	open_level(r);
 	if (r->at == r->end || *r->at != '?')

@@ -116,7 +116,7 @@ static int make_trigger(struct live_rule *r, struct error *error)
 	switch (d->trigger) {
 	case TRIGGER_CRON:
 		if (has_nul(d->zone))
-			return refuse_field(error, "zone", "zone has a NUL byte");
+			return refuse_field(error, "zone", "the time zone has a NUL byte");
 		return schedule_cron(d->cron, d->zone.data, &r->schedule, error);
 	case TRIGGER_EVERY:
 		/* Counted from 1970, so that neither a restart nor another daemon shifts it. */

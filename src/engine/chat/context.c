@@ -92,10 +92,11 @@ static int pair_calls(struct arena *a, struct message **messages, unsigned *n)
 			struct text id = from[i].calls[c].id;
 
 			if (!has_result(&from[i + 1], *n - i - 1, id))
-				to[k++] = (struct message) {.role = MESSAGE_TOOL,
-							    .text = TEXT("no result"),
-							    .call_id = id,
-							    .failed = true};
+				to[k++] = (struct message) {
+					.role = MESSAGE_TOOL,
+					.text = TEXT("the tool returned no result"),
+					.call_id = id,
+					.failed = true};
 		}
 	}
 	*messages = to;

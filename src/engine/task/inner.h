@@ -77,7 +77,7 @@ struct project {
 };
 
 /* The error of a running task that is to be cancelled, for the next start to see. */
-#define TASK_CANCEL_REQUESTED "cancel requested"
+#define TASK_CANCEL_REQUESTED "cancellation requested"
 
 /* Waits until a run has started: set right after run_start. fn is called once, with the task's state at that time,
  * unless tasks are freed before. */
