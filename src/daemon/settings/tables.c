@@ -138,7 +138,7 @@ static const struct setting session_rows[] = {
 	{"session", "terminate_time", SET_SECONDS, AT(sessions.terminate_ms), 0, 3600,
 	 "seconds between SIGTERM and SIGKILL when koined interrupts a session"},
 	{"session", "silence_time", SET_SECONDS, AT(sessions.silence_ms), 0, 2592000,
-	 "seconds without an event after which koined marks a session that it did not start as "
+	 "seconds without an event after which the status of an observed session becomes "
 	 "completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
 	 "maximum size of a session's stored events; koined drops later events"},

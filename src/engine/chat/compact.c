@@ -16,7 +16,7 @@ enum {
 };
 
 static const char wish[] =
-	"Summarise the conversation below for a reader who will continue it without having read "
+	"Summarize the conversation below for a reader who will continue it without having read "
 	"it. Keep names, numbers, decisions, open questions and the user's preferences; leave out "
 	"pleasantries. Answer only with the summary.\n\n";
 

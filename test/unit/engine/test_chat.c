@@ -1178,7 +1178,7 @@ TEST(an_agent_writes_the_summary)
 			 0);
 	until(w, w->puppet->n_started == 5);
 	assert_int_equal(w->puppet->n_messages, 1);
-	assert_non_null(strstr(w->puppet->first_text, "Summarise"));
+	assert_non_null(strstr(w->puppet->first_text, "Summarize"));
 	puppet_say(w->puppet->turns[0], "words");
 	puppet_finish(w->puppet->turns[0]);
 	until(w, c.n);
