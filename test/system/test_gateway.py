@@ -797,8 +797,13 @@ def test_jobs():
             for wrong in ({}, dict(job, schedule={"kind": "at", "at": "2030-01-01"}),
                           dict(job, schedule={"kind": "cron", "expr": "often"}),
                           dict(job, payload={"kind": "systemEvent", "text": "a"}),
-                          dict(job, schedule={"kind": "every", "everyMs": -1})):
+                          dict(job, schedule={"kind": "every", "everyMs": -1}),
+                          dict(job, schedule={"kind": "every"}), dict(job, schedule={"kind": "every", "everyMs": "1000"}),
+                          dict(job, payload={"kind": "agentTurn"}), dict(job, payload={"kind": "agentTurn", "message": ""}),
+                          dict(job, payload={"kind": "agentTurn", "message": "\0"}), [], "job", dict(job, schedule=None)):
                 same(g.refused("/cron/add", wrong)[0], 400, wrong)
+            same(g.refused("/cron/add", dict(job, payload={"kind": "agentTurn", "message": "\0"})),
+                 (400, "prompt has a NUL byte"))
             where = {"kind": "cron", "expr": "0 9 * * *", "tz": "Mars/Olympus"}
             same(g.refused("/cron/add", dict(job, schedule=where)),
                  (400, "schedule: time zone not found: 'Mars/Olympus'"))

@@ -271,7 +271,7 @@ def test_conversations_without_memory():
 
 
 def test_sessions_without_memory():
-    with World() as w:
+    with World("--set", "session.program=true") as w:
         one = w.ask("session.launch", {"query": "x", "working_dir": "/tmp"})
         check(one is not None, "no answer")
         each(w, ("session.list", {}), ("session.paths", {}), ("listSessions", {}), ("getSessionLeaves", {}),

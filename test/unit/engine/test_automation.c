@@ -730,13 +730,16 @@ TEST(events_wake_the_rules_that_fit)
 
 	r[3].source = TEXT("ci");
 	r[4].pattern = TEXT("^build\\.\\w+:c\\w$");
-	r[1].prompt = TEXT("{{type}} of {{source}}: {{payload.n}} {{payload.who.0}} {{payload.o}} "
-			   "{{payload.no}} {{{payload.n}} {{ payload.n }}");
+	r[1].prompt = TEXT("{{.n}} {{payload..n}} {{payload.}} {{payload.n}x {{}} {{} "
+			   "{{type}} of {{source}}: {{payload.n}} {{payload.who.0}} {{payload.o}} "
+			   "{{payload.no}} {{{payload.n}} {{ payload.n }} {{payload.n");
 	set_rules(w, r, 5);
 	happen(w, "build.failed", "ci", "{\"n\":1.50,\"who\":[\"ann\"],\"o\":{\"a\":null}}");
 	assert_int_equal(w->n_tasks, 4);
-	assert_string_equal(w->tasks[1].prompt, "build.failed of ci: 1.50 ann {\"a\":null} "
-						"{{payload.no}} {1.50 {{ payload.n }}");
+	assert_string_equal(w->tasks[1].prompt,
+			    "{{.n}} {{payload..n}} {{payload.}} {{payload.n}x {{}} {{} "
+			    "build.failed of ci: 1.50 ann {\"a\":null} "
+			    "{{payload.no}} {1.50 {{ payload.n }} {{payload.n");
 	happen(w, "build.begun", "hand", NULL);
 	assert_int_equal(w->n_tasks, 5);
 	assert_string_equal(w->tasks[4].rule, "glob");

@@ -1,8 +1,11 @@
 /* What an agent answers when it is asked for facts: lines of one form, and anything else. */
 #include "check.h"
 
+#include <math.h>
+
 #include "engine/extract/facts.h"
 #include "engine/memory/duplicates.h"
+#include "engine/memory/lenient.h"
 
 static const int64_t now_ms = 1800000000000;
 
@@ -136,6 +139,29 @@ TEST(spellings_of_one_fact_are_the_same)
 		{"the freezer is at -18 degrees", "the freezer is at 18 degrees", false},
 		{"the disk is 90 full", "the disk is 90% full", false},
 		{"Ann is a well-known pilot", "Ann is a well known pilot", true},
+		{"Ann doesn't ski", "Ann doesn\u2019t ski", true},
+		{"ANN DOESN'T SKI", "Ann doesn't ski", true},
+		{"Ann doesn't ski", "Ann does ski", false},
+		{"Ann organises it", "Ann organizes it", true},
+		{"Ann was organising it", "Ann was organizing it", true},
+		{"Ann travelled far", "Ann traveled far", true},
+		{"it is !done", "it is done", false},
+		{"it is ! done", "it is done", true},
+		{"it is - 18", "it is 18", true},
+		{"it is a-18", "it is a 18", true},
+		{"it is (-18)", "it is (18)", false},
+		{"it is \u221218", "it is -18", true},
+		{"it is 5 \u20ac", "it is 5 \u00a3", false},
+		{"it is 5 \u00a2", "it is 5", false},
+		{"it is 5 \u00a5", "it is 5", false},
+		{"it is 5 \u00a6", "it is 5", true},
+		{"it is \u00b15", "it is 5", false},
+		{"it is 2 \u00d7 3", "it is 2 3", false},
+		{"it is 6 \u00f7 3", "it is 6 3", false},
+		{"it is 5 \u2030", "it is 5", false},
+		{"a \u2190 b", "a b", false},
+		{"a \u22ff b", "a b", false},
+		{"a \u2300 b", "a b", true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -177,4 +203,40 @@ TEST(overlap_is_the_part_of_words_in_common)
 	/* Of a long text, the first 128. */
 	assert_true(duplicates_overlap(text_of(words), (struct text) {words, 640}) == 1);
 	assert_true(duplicates_overlap(text_of(words), (struct text) {words, 320}) < 0.67);
+}
+
+TEST(lenient_values_are_settled)
+{
+	static const struct {
+		const char *given, *want;
+	} categories[] = {{"fact", "fact"},
+			  {"facts", "fact"},
+			  {"preferences", "preference"},
+			  {"decision", "decision"},
+			  {"entities", "entity"},
+			  {"gossip", "other"},
+			  {"Fact", "other"},
+			  {"", ""}};
+	static const struct {
+		double given, importance, least;
+	} numbers[] = {
+		{0, 0.7, 0.7},     {-1, 0.7, 0.7},       {0.3, 0.3, 0.3},       {1, 1, 1},
+		{2, 1, 2},         {INFINITY, 0.7, 0.7}, {-INFINITY, 0.7, 0.7}, {NAN, 0.7, 0.7},
+		{1e-9, 1e-9, 1e-9}};
+	static const int64_t limits[][2] = {{-1, 5}, {0, 5}, {1, 1}, {7, 7}};
+
+	for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
+		assert_true(text_is(memory_lenient_category(text_of(categories[i].given)),
+				    categories[i].want));
+	assert_null(memory_lenient_category(TEXT("")).data);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct memory_query q = {.limit = 0};
+
+		memory_lenient_least(numbers[i].given, &q);
+		assert_true(memory_lenient_importance(numbers[i].given) == numbers[i].importance);
+		assert_true(q.least == numbers[i].least);
+		assert_int_equal(q.least_of_words, numbers[i].given > 0 && numbers[i].given < 9);
+	}
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(memory_lenient_limit(limits[i][0]), limits[i][1]);
 }

@@ -284,3 +284,69 @@ TEST(characters_that_are_not_displayed_are_spelled_out)
 	assert_true(text_is(got, "ab\u2026 (3 bytes)"));
 	arena_done(&a);
 }
+
+static int word_value(struct arena *a, const struct value *v, struct text *ret)
+{
+	*ret = v->kind == VALUE_NULL ? TEXT("null") : TEXT("[\n]");
+	return v->kind == VALUE_TRUE ? -ENOMEM : 0;
+}
+
+TEST(request_says_who_asks_for_what)
+{
+	struct value list = {.kind = VALUE_ARRAY, .key = "l", .key_len = 1};
+	struct value command = {.kind = VALUE_STRING,
+				.key = "c",
+				.key_len = 1,
+				.text = "ls",
+				.len = 2,
+				.next = &list};
+	const struct value input = {.kind = VALUE_OBJECT, .first = &command, .len = 2};
+	struct approval row = {.tool = TEXT("Bash"), .input.value = &input};
+	struct text title, text;
+	struct arena a;
+
+	arena_init(&a, 1 << 20);
+	assert_int_equal(words_of_approval(&a, &row, "", word_value, &title, &text), 0);
+	assert_true(text_is(title, "An agent wants to use Bash"));
+	assert_true(text_is(text, "c: ls\nl:\n    [\n    ]\n\nan agent"));
+	row.agent = TEXT("claude");
+	row.origin = TEXT("shell");
+	row.session = TEXT("0123456789");
+	assert_int_equal(words_of_approval(&a, &row, "here", word_value, &title, &text), 0);
+	assert_true(text_is(text,
+			    "c: ls\nl:\n    [\n    ]\n\nclaude, shell, on here, session 01234567"));
+	row.kind = APPROVAL_CONTACT;
+	row.host = TEXT("there");
+	row.input.value = &list;
+	assert_int_equal(words_of_approval(&a, &row, "here", word_value, &title, &text), 0);
+	assert_true(text_is(title, "claude asks"));
+	assert_true(text_is(text, "\n\nclaude, shell, on there, session 01234567"));
+	row.input.value = NULL;
+	assert_int_equal(words_of_approval(&a, &row, "here", word_value, &title, &text), 0);
+	list.kind = VALUE_TRUE;
+	row.input.value = &input;
+	assert_int_equal(words_of_approval(&a, &row, "here", word_value, &title, &text), -ENOMEM);
+	arena_done(&a);
+}
+
+TEST(outcome_says_by_whom_if_somebody_decided)
+{
+	static const struct {
+		enum approval_status status;
+		const char *by, *comment, *want;
+	} rows[] = {
+		{APPROVAL_APPROVED, "Ann", "fine", "\u2713 Approved by Ann: fine"},
+		{APPROVAL_APPROVED, "Ann", "", "\u2713 Approved by Ann"},
+		{APPROVAL_DENIED, "", "no\nway", "\u2717 Denied: no\n way"},
+		{APPROVAL_DENIED, "", "", "\u2717 Denied"},
+		{APPROVAL_EXPIRED, "timeout", "x", "Timed out"},
+		{APPROVAL_SUPERSEDED, "client", "x", "Withdrawn; no answer needed"},
+	};
+	char out[100];
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		words_of_outcome(rows[i].status, text_of(rows[i].by), text_of(rows[i].comment), out,
+				 sizeof(out));
+		assert_string_equal(out, rows[i].want);
+	}
+}

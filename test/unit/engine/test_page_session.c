@@ -1,6 +1,8 @@
 /* Who may look at the page: links that work once and not for long, and browsers that are known again. */
 #include "check.h"
 
+#include <errno.h>
+
 #include <stdio.h>
 
 #include "engine/page_session/page_session.h"
@@ -108,6 +110,10 @@ TEST(the_first_gives_way_to_one_too_many)
 		page_session_remove(v, name);
 		assert_int_equal(page_session_add(v, &row), 0);
 	}
+	assert_int_equal(page_session_add(v, &(struct page_session) {.id = TEXT("x"),
+								     .digest = DIGEST('x')}),
+			 -ENOSPC);
+	assert_null(page_session_find(v, TEXT("1"), 1, now_ms, 1000));
 	assert_int_equal(page_sessions_list(v, &rows), VISITORS_MAX);
 	assert_true(text_is(rows[0].id, "v001"));
 	assert_int_equal(page_session_get(v, TEXT("v00"), &rows, &error), REFUSE_PARAMS);

@@ -10,6 +10,7 @@
 #include "io/process/console.h"
 #include "io/process/tree.h"
 #include "engine/approval/approval.h"
+#include "engine/attempt/attempt.h"
 #include "engine/program/process.h"
 
 /* Of this process alone: the same test may run in another build at the same time. */
@@ -725,4 +726,37 @@ TEST(there_is_a_bound_to_those_that_run_and_to_those_kept)
 	}
 	assert_int_equal(n_started, PROCESS_KEPT_MAX + 1);
 	assert_int_equal(count(w, &newest), PROCESS_KEPT_MAX);
+}
+
+TEST_WITH(tail_is_the_last_whole_characters, NULL, NULL)
+{
+	static const struct {
+		const char *added, *want;
+	} rows[] = {
+		{"", ""},
+		{"abcd", "abcd"},
+		{"e", "bcde"},
+		{"fghi", "fghi"},
+		{"jklmnop", "mnop"},
+		{"\u00e9\u00e9", "\u00e9\u00e9"},
+		{"x", "\u00e9x"},
+		{"\x80\x80\x80\x80\x80", "\x80\x80\x80\x80"},
+		{"\x80", ""},
+	};
+	struct buf b;
+
+	buf_init(&b, 8);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct text got;
+
+		tail_add(&b, 4, rows[i].added, strlen(rows[i].added));
+		assert_int_equal(b.err, 0);
+		got = tail_of(&b, 4);
+		if (!text_is(got, rows[i].want))
+			fail_msg("%zu: %.*s", i, TEXT_ARGS(got));
+	}
+	buf_clear(&b);
+	tail_add(&b, 4, "\x80z", 2);
+	assert_true(text_is(tail_of(&b, 4), "\x80z"));
+	buf_done(&b);
 }

@@ -451,6 +451,54 @@ TEST(its_flags_are_in_order)
 			    198);
 }
 
+TEST(servers_are_told_whose_session_they_are_of)
+{
+	static const char given[] =
+		"{\"mcpServers\":{\"a\":1,\"b\":{\"command\":\"x\",\"env\":{\"KEPT\":\"1\","
+		"\"HUMANLAYER_RUN_ID\":\"theirs\",\"HUMANLAYER_DAEMON_SOCKET\":\"/s\"}},"
+		"\"c\":{\"env\":[1]}},\"other\":2}";
+	struct world *w = *state;
+	struct session_new in = {
+		.query = TEXT("id c1; for a in $all; do [ ! -f $a ] || cat $a > mcp; done"),
+		.working_dir = text_of(w->work),
+	};
+	struct launched l;
+	struct value *config;
+	const struct value *servers, *env;
+	char path[300], text[2000];
+	FILE *f;
+	size_t n;
+
+	assert_int_equal(json_read(&w->stage.f->arena, given, strlen(given), &json_default_limits,
+				   &config, NULL),
+			 0);
+	in.mcp_config.value = config;
+	l = try_new(w, &in);
+	assert_int_equal(l.result, 0);
+	until(w, l.id, SESSION_COMPLETED);
+	snprintf(path, sizeof(path), "%s/mcp", w->work);
+	f = fopen(path, "r");
+	assert_non_null(f);
+	n = fread(text, 1, sizeof(text), f);
+	fclose(f);
+	assert_int_equal(
+		json_read(&w->stage.f->arena, text, n, &json_default_limits, &config, NULL), 0);
+	servers = value_find(config, "mcpServers");
+	assert_int_equal(servers->len, 3);
+	assert_int_equal(value_find(config, "other")->kind, VALUE_NUMBER);
+	assert_int_equal(value_find(servers, "a")->kind, VALUE_NUMBER);
+	assert_true(text_is(value_text(value_find(value_find(servers, "b"), "command")), "x"));
+	env = value_find(value_find(servers, "b"), "env");
+	assert_int_equal(env->len, 4);
+	assert_true(text_is(value_text(value_find(env, "KEPT")), "1"));
+	assert_true(text_is(value_text(value_find(env, "HUMANLAYER_RUN_ID")), l.run));
+	assert_true(text_is(value_text(value_find(env, "HUMANLAYER_SESSION_ID")), l.id));
+	assert_true(text_is(value_text(value_find(env, "HUMANLAYER_DAEMON_SOCKET")), "/s"));
+	env = value_find(value_find(servers, "c"), "env");
+	assert_true(text_is(value_text(value_find(env, "HUMANLAYER_SESSION_ID")), l.id));
+	assert_non_null(value_find(env, "HUMANLAYER_RUN_ID"));
+}
+
 TEST(a_folder_that_is_not_there)
 {
 	struct world *w = *state;
