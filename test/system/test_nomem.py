@@ -305,13 +305,21 @@ def test_events_and_rules_without_memory():
         wait_until(lambda: w.call("task.find")["tasks"], "the rule to fire", PATIENCE)
 
 
-def test_jobs_without_memory():
+def test_gateway_without_memory():
+    call = {"id": "a", "type": "function", "function": {"name": "look", "arguments": "{}"}}
+    ask = {"model": "recall", "tools": [{"type": "function", "function": {
+        "name": "look", "description": "looks", "parameters": {"type": "object"}}}], "messages": [
+        {"role": "system", "content": "be brief"}, {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "a", "content": "done"}, {"role": "user", "content": "where does Anna run?"}]}
     job = {"name": "Report", "schedule": {"kind": "cron", "expr": "0 9 * * *", "tz": "UTC"}, "delivery": {"mode": "none"},
            "payload": {"kind": "agentTurn", "message": "hello", "model": "recall"}}
     with World("--set", "listen.gateway=on") as w:
         id = w.ask("/cron/add", job)["result"]["jobId"]
         each(w, ("/cron/list", None), ("/cron/status", None), ("/cron/run", {"jobId": id}), ("/cron/add", job))
         check(w.ask("/cron/remove", {"jobId": id}).get("result"), "not removed")
+        each(w, ("/memory/store", lambda n: {"text": "%d fjords" % n, "category": "facts"}),
+             ("/memory/search?query=fjords&limit=1", None), ("/storage/stats", None), ("/v1/chat/completions", ask))
 
 
 def test_processes_without_memory():

@@ -15,6 +15,7 @@
 #include "engine/approval/approval.h"
 #include "engine/event/event.h"
 #include "engine/program/tool_inner.h"
+#include "wire/json.h"
 
 struct world {
 	struct stage stage;
@@ -255,6 +256,7 @@ TEST(what_is_no_file_is_refused)
 	assert_int_equal(use(w, TOOL_WRITE, "path", "fifo", "content", "x", NULL),
 			 REFUSE_FORBIDDEN);
 	assert_int_equal(use(w, TOOL_READ, "path", ".", NULL), REFUSE_CONFLICT);
+	assert_int_equal(use(w, TOOL_WRITE, "path", ".", "content", "x", NULL), REFUSE_CONFLICT);
 	assert_int_equal(use(w, TOOL_WRITE, "path", "", "content", "x", NULL), REFUSE_PARAMS);
 	assert_int_equal(use(w, TOOL_READ, "path", "none", NULL), REFUSE_NOT_FOUND);
 	assert_int_equal(use(w, TOOL_WRITE, "path", "x", NULL), REFUSE_PARAMS);
@@ -390,6 +392,81 @@ TEST(edit_wants_exactly_one)
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", " b", "newText", "", NULL), 0);
 	assert_int_equal(use(w, TOOL_READ, "path", "f", NULL), 0);
 	assert_string_equal(said(w, "content"), "a a");
+}
+
+/* ---- what cannot be run ---- */
+
+TEST(input_is_refused_for_a_member_of_the_wrong_kind)
+{
+	static const struct {
+		enum tool_id id;
+		const char *input, *reason; /* NULL: it runs */
+	} rows[] = {
+		{TOOL_READ, "{}", "path is required"},
+		{TOOL_READ, "{\"path\":\"\"}", "path is required"},
+		{TOOL_READ, "{\"path\":1}", "path must be a string, not number"},
+		{TOOL_READ, "{\"path\":\"a\",\"limit\":\"1\"}",
+		 "limit must be a number, not string"},
+		{TOOL_READ, "{\"path\":\"a\",\"limit\":null}", NULL},
+		{TOOL_READ, "{\"path\":\"a\",\"offset\":1e300,\"limit\":-1e300}", NULL},
+		{TOOL_READ, "{\"path\":\"a\\u0000b\"}",
+		 "path is longer than 4096 bytes or has a NUL byte"},
+		{TOOL_WRITE, "{\"path\":\"a\",\"content\":null}", "content is required"},
+		{TOOL_WRITE, "{\"path\":\"b\",\"content\":\"x\",\"append\":null}", NULL},
+		{TOOL_WRITE, "{\"path\":\"b\",\"content\":\"x\",\"append\":\"yes\"}", NULL},
+		{TOOL_EXEC, "{\"command\":\"a\\u0000b\"}", "command has a NUL byte"},
+		{TOOL_EXEC, "{\"command\":\"true\",\"timeout\":\"1\"}",
+		 "timeout must be a number, not string"},
+		{TOOL_MEMORY_SEARCH, "{\"query\":\"a\",\"category\":[]}",
+		 "category must be a string, not array"},
+		{TOOL_MEMORY_SEARCH, "{\"query\":\"a\",\"minScore\":{}}",
+		 "minScore must be a number, not object"},
+		{TOOL_MEMORY_STORE, "{\"text\":\"a\",\"importance\":true}",
+		 "importance must be a number, not boolean"},
+	};
+	struct world *w = *state;
+
+	put(&w->folder, "a", "mine", 4);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct object_builder input = {.err = 0};
+		struct value *v;
+
+		assert_int_equal(json_read(&w->arena, rows[i].input, strlen(rows[i].input),
+					   &json_default_limits, &v, NULL),
+				 0);
+		input.root = v;
+		assert_int_equal(run(w, rows[i].id, &input), rows[i].reason ? REFUSE_PARAMS : 0);
+		assert_string_equal(w->reason, rows[i].reason ?: "");
+	}
+	assert_int_equal(look(&w->folder, "b").st_size, 1);
+}
+
+TEST(tool_is_not_run_if_it_is_not_allowed_or_too_many_run)
+{
+	static const struct value array = {.kind = VALUE_ARRAY}, object = {.kind = VALUE_OBJECT};
+	struct world *w = *state;
+	struct tools *t = engine(w)->tools;
+	struct tool_ask ask = {.id = TOOL_READ, .input = &object};
+	struct tool_run *run = NULL;
+	struct error error = {0};
+
+	ask.input = NULL;
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), REFUSE_PARAMS);
+	ask.input = &array;
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), REFUSE_PARAMS);
+	ask.input = &object;
+	t->opts.allowed = ~(1U << TOOL_READ);
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), REFUSE_FORBIDDEN);
+	t->opts.allowed = ~0U;
+	t->n_runs = TOOL_RUNS_MAX;
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), REFUSE_LIMIT);
+	t->n_runs = TOOL_RUNS_MAX - 1;
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), 0);
+	stage_until(&w->stage, w->n_told == 1);
+	assert_int_equal(w->result, REFUSE_PARAMS);
+	t->n_runs = 0;
+	tools_stop(t);
+	assert_int_equal(tool_run(t, &ask, on_result, w, &run, &error), REFUSE_STOPPING);
 }
 
 /* ---- memory ---- */
