@@ -158,7 +158,7 @@ def test_port_that_no_socket_unit_holds_is_refused():
         full_home(home)
         before = home.all()
         said = connect(home, d, "--http", code=69).err
-        check("no systemd socket unit reserves" in said and "koine connect claude)" in said, "%s", said)
+        check("requires a systemd socket unit" in said and "koine connect claude)" in said, "%s", said)
         same(home.all(), before)
         connect(home, d)
         connect(home, d, "--undo", "--http")

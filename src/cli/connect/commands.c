@@ -479,10 +479,11 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 		return fail_with(EX_USAGE, "%s does not support HTTP hooks", p->agent->title);
 	r = door_find(cli, false, door);
 	if (r == 0 && !door->held) {
-		complain("--http: no systemd socket unit reserves koined's port, so another user "
-			 "can bind the port and answer %s while koined is not running. Use command "
-			 "hooks (koine connect %s), or add the socket unit that koine-connect(1) "
-			 "describes",
+		complain("--http requires a systemd socket unit that holds koined's port; "
+			 "otherwise, "
+			 "another user could answer %s while koined is not running. Use command "
+			 "hooks "
+			 "(koine connect %s), or add the unit that koine-connect(1) describes",
 			 p->agent->title, p->agent->name);
 		r = EX_UNAVAILABLE;
 	}
