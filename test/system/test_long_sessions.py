@@ -251,5 +251,5 @@ def test_the_log_begins_where_it_is_told_to():
 
 
 if __name__ == "__main__":
-    main(globals(), measured=(
+    main(globals(), plain=(
         "150000_small_events_are_read_without_the_memory_for_all_of_them",))

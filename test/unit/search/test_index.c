@@ -242,7 +242,7 @@ TEST(a_memory_costs_few_bytes)
 
 TEST(a_huge_text_is_cut_not_refused)
 {
-	size_t len = 10 << 20;
+	size_t len = (size_t)rounds(2, 10) << 20;
 	char *text = malloc(len);
 	struct search_doc doc = {.key = 1, .text = {text, len}};
 
