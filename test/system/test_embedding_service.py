@@ -175,7 +175,7 @@ BAD = (
 
 BAD_OPENAI = (
     ({}, 400, "input is required", "input"),
-    ({"input": 5}, 400, "input must be a string or a list of strings", "input"),
+    ({"input": 5}, 400, "input must be a string or a list of strings, not number", "input"),
     ({"input": [[1, 2]]}, 400, "input must contain strings, not array", "input"),
     ({"input": ""}, 400, "input is required", "input"),
     ({"input": ["x", ""]}, 400, "input has an empty string", "input"),

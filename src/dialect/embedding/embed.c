@@ -276,7 +276,9 @@ struct done embedding_openai(struct call *c)
 
 	wish.base64 = text_is(in->encoding_format, "base64");
 	if (!list && in->input->kind != VALUE_STRING)
-		r = refuse_field(&c->error, "input", "input must be a string or a list of strings");
+		r = refuse_field(&c->error, "input",
+				 "input must be a string or a list of strings, not %s",
+				 value_kind_name(in->input));
 	else
 		r = check_model(c, in->model);
 	if (r != 0)

@@ -64,7 +64,9 @@ static int read_content(struct arena *a, const struct value *message, struct tex
 		return copy(a, value_text(v), ret);
 	if (v->kind == VALUE_ARRAY)
 		return join_parts(a, v, ret, error);
-	return refuse_field(error, "messages", "content must be a string or a list of parts");
+	return refuse_field(error, "messages",
+			    "content must be a string or a list of parts, not %s",
+			    value_kind_name(v));
 }
 
 static bool has_content(const struct value *message)

@@ -48,10 +48,16 @@ struct list_item {
 	struct error *error;
 };
 
-static int wrong(const struct list_item *p, const char *member, const char *must)
+static int wrong(const struct list_item *p, const char *member, const char *must,
+		 const struct value *found)
 {
-	return refuse_field(p->error, p->field, "%s[%u].%s must be %s", p->field, p->at, member,
-			    must);
+	return refuse_field(p->error, p->field, "%s[%u].%s must be %s, not %s", p->field, p->at,
+			    member, must, value_kind_name(found));
+}
+
+static int missing(const struct list_item *p, const char *member)
+{
+	return refuse_field(p->error, p->field, "%s[%u].%s is required", p->field, p->at, member);
 }
 
 static int read_text(const struct list_item *p, const struct value *v, const char *member,
@@ -61,9 +67,9 @@ static int read_text(const struct list_item *p, const struct value *v, const cha
 
 	*ret = (struct text) {0};
 	if (!found || found->kind == VALUE_NULL)
-		return required ? wrong(p, member, "given") : 0;
+		return required ? missing(p, member) : 0;
 	if (found->kind != VALUE_STRING)
-		return wrong(p, member, "a string");
+		return wrong(p, member, "a string", found);
 	*ret = value_text(found);
 	return 0;
 }
@@ -74,7 +80,7 @@ static int read_name(const struct list_item *p, const struct value *v, const cha
 {
 	int r = read_text(p, v, member, true, ret);
 
-	return r == 0 && ret->len == 0 ? wrong(p, member, "given") : r;
+	return r == 0 && ret->len == 0 ? missing(p, member) : r;
 }
 
 static int read_schema(const struct list_item *p, struct arena *a, const struct value *v,
@@ -86,7 +92,7 @@ static int read_schema(const struct list_item *p, struct arena *a, const struct 
 	if (!found || found->kind == VALUE_NULL)
 		return 0;
 	if (found->kind != VALUE_OBJECT)
-		return wrong(p, "parameters", "an object");
+		return wrong(p, "parameters", "an object", found);
 	return json_compact(a, found, ret);
 }
 
@@ -100,12 +106,12 @@ static int begin_list(const struct list_item *p, const struct value *list, struc
 	if (!list)
 		return 0;
 	if (list->len > max)
-		return refuse_field(p->error, p->field, "%s must have at most %u entries", p->field,
-				    max);
+		return refuse_field(p->error, p->field, "%s must have at most %u entries, not %u",
+				    p->field, max, (unsigned)list->len);
 	value_each (v, list) {
 		if (v->kind != VALUE_OBJECT)
-			return refuse_field(p->error, p->field, "%s[%u] must be an object",
-					    p->field, at);
+			return refuse_field(p->error, p->field, "%s[%u] must be an object, not %s",
+					    p->field, at, value_kind_name(v));
 		at++;
 	}
 	*ret = arena_zalloc(a, size * (list->len + 1));
@@ -143,7 +149,7 @@ static int read_failed(const struct list_item *p, const struct value *v, bool *r
 	*ret = found && found->kind == VALUE_TRUE;
 	if (found && found->kind != VALUE_TRUE && found->kind != VALUE_FALSE &&
 	    found->kind != VALUE_NULL)
-		return wrong(p, "failed", "a boolean");
+		return wrong(p, "failed", "a boolean", found);
 	return 0;
 }
 
@@ -181,7 +187,8 @@ static int read_request_id(const struct value *v, struct arena *a, struct chat_a
 	r = chat_wire_ask_id(a, v, ask);
 	if (r > 0)
 		return refuse_field(error, "request_id",
-				    "request_id must be a string or an integer");
+				    "request_id must be a string or an integer, not %s",
+				    value_kind_name(v));
 	return r;
 }
 

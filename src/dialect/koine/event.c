@@ -70,8 +70,8 @@ static int read_types(const struct value *types, struct arena *a, struct event_f
 	if (!types || types->kind == VALUE_NULL)
 		return 0;
 	if (types->len > EVENT_TYPES_MAX)
-		return refuse_field(error, "types", "types must have at most %d entries",
-				    EVENT_TYPES_MAX);
+		return refuse_field(error, "types", "types must have at most %d entries, not %u",
+				    EVENT_TYPES_MAX, (unsigned)types->len);
 	out = arena_alloc(a, types->len * sizeof(out[0]));
 	if (!out)
 		return -ENOMEM;

@@ -118,11 +118,13 @@ static int check_tasks(const struct value *tasks, struct error *error)
 	if (!tasks)
 		return 0;
 	if (tasks->len > TASKS_MAX)
-		return refuse_field(error, "tasks", "tasks must have at most %d entries",
-				    TASKS_MAX);
+		return refuse_field(error, "tasks", "tasks must have at most %d entries, not %u",
+				    TASKS_MAX, (unsigned)tasks->len);
 	value_each (id, tasks) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(error, "tasks", "tasks must be a list of task ids");
+			return refuse_field(error, "tasks",
+					    "tasks must contain only task ids, not %s",
+					    value_kind_name(id));
 	}
 	return 0;
 }

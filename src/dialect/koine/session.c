@@ -107,8 +107,8 @@ static int read_tools(const struct value *list, const char *field, struct arena 
 	if (!list)
 		return 0;
 	if (list->len > SESSION_TOOLS_MAX)
-		return refuse_field(error, field, "%s must have at most %d entries", field,
-				    SESSION_TOOLS_MAX);
+		return refuse_field(error, field, "%s must have at most %d entries, not %u", field,
+				    SESSION_TOOLS_MAX, (unsigned)list->len);
 	tools = arena_alloc(a, (list->len + 1) * sizeof(tools[0]));
 	if (!tools)
 		return -ENOMEM;

@@ -32,7 +32,8 @@ int koine_read_after(const struct value *list, struct arena *a, struct texts *re
 		return -ENOMEM;
 	value_each (id, list) {
 		if (id->kind != VALUE_STRING)
-			return refuse_field(error, "after", "after[%u] must be a task id", n);
+			return refuse_field(error, "after", "after[%u] must be a task id, not %s",
+					    n, value_kind_name(id));
 		after[n++] = value_text(id);
 	}
 	*ret_after = (struct texts) {.items = after, .n = n};
@@ -45,8 +46,9 @@ static int read_variable(const struct value *v, struct arena *a, struct text *re
 	char *text;
 
 	if (v->kind != VALUE_STRING)
-		return refuse_field(error, "env", "env.%.*s must be a string",
-				    v->key_len < 60 ? (int)v->key_len : 60, v->key);
+		return refuse_field(error, "env", "env.%.*s must be a string, not %s",
+				    v->key_len < 60 ? (int)v->key_len : 60, v->key,
+				    value_kind_name(v));
 	if (v->key_len == 0 || memchr(v->key, '=', v->key_len))
 		return refuse_field(error, "env",
 				    "env: a variable name must not be empty or contain '='");

@@ -229,7 +229,8 @@ static int check_asked(struct call *c)
 	value_each (choice, in->choices) {
 		if (choice->kind != VALUE_STRING)
 			return refuse_field(&c->error, "choices",
-					    "choices must contain only strings");
+					    "choices must contain only strings, not %s",
+					    value_kind_name(choice));
 	}
 	return 0;
 }

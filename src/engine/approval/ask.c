@@ -82,7 +82,8 @@ static int check_input(const struct value *input, struct error *error)
 	if (!input)
 		return 0;
 	if (input->kind != VALUE_OBJECT)
-		return refuse_field(error, "input", "input must be an object");
+		return refuse_field(error, "input", "input must be an object, not %s",
+				    value_kind_name(input));
 	if (has_too_many(input, &n))
 		return refuse_field(error, "input", "input has more than %d values",
 				    APPROVAL_INPUT_VALUES_MAX);

@@ -48,7 +48,8 @@ static int check_prompts(const struct session_new *in, struct error *error)
 				    "max_turns must be between 0 and %d, not %lld", INT32_MAX,
 				    (long long)in->max_turns);
 	if (in->mcp_config.value && in->mcp_config.value->kind != VALUE_OBJECT)
-		return refuse_field(error, "mcp_config", "mcp_config must be an object");
+		return refuse_field(error, "mcp_config", "mcp_config must be an object, not %s",
+				    value_kind_name(in->mcp_config.value));
 	return 0;
 }
 

@@ -50,7 +50,9 @@ static int check_words(const struct value *words, struct error *error)
 				    TASK_WORDS_MAX);
 	value_each (word, words) {
 		if (word->kind != VALUE_STRING)
-			return refuse_field(error, "command", "command[%u] must be a string", n);
+			return refuse_field(error, "command",
+					    "command[%u] must be a string, not %s", n,
+					    value_kind_name(word));
 		if (memchr(word->text, '\0', word->len))
 			return refuse_field(error, "command", "command[%u] has a NUL byte", n);
 		if (word->len >= COMMAND_WORD_MAX)

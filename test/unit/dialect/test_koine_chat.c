@@ -304,27 +304,27 @@ TEST(bad_shapes_are_refused_with_the_field)
 		{ASK("{'tool_results':[]}"), REFUSED("content", "content is required")},
 		{ASK("{'content':1}"), REFUSED("content", "content must be a string, not number")},
 		{ASK("{'content':'a','request_id':1.5}"),
-		 REFUSED("request_id", "request_id must be a string or an integer")},
+		 REFUSED("request_id", "request_id must be a string or an integer, not number")},
 		{ASK("{'content':'a','request_id':[]}"),
-		 REFUSED("request_id", "request_id must be a string or an integer")},
+		 REFUSED("request_id", "request_id must be a string or an integer, not array")},
 		{ASK("{'content':'a','request_id':''}"),
 		 REFUSED("request_id", "request_id must not be empty")},
 		{ASK("{'content':'a','tools':[1]}"),
-		 REFUSED("tools", "tools[0] must be an object")},
+		 REFUSED("tools", "tools[0] must be an object, not number")},
 		{ASK("{'content':'a','tools':[{'name':'x'},{}]}"),
-		 REFUSED("tools", "tools[1].name must be given")},
+		 REFUSED("tools", "tools[1].name is required")},
 		{ASK("{'content':'a','tools':[{'name':''}]}"),
-		 REFUSED("tools", "tools[0].name must be given")},
+		 REFUSED("tools", "tools[0].name is required")},
 		{ASK("{'content':'a','tools':[{'name':'x','description':1}]}"),
-		 REFUSED("tools", "tools[0].description must be a string")},
+		 REFUSED("tools", "tools[0].description must be a string, not number")},
 		{ASK("{'content':'a','tools':[{'name':'x','parameters':[]}]}"),
-		 REFUSED("tools", "tools[0].parameters must be an object")},
+		 REFUSED("tools", "tools[0].parameters must be an object, not array")},
 		{ASK("{'tool_results':[{'content':'a'}]}"),
-		 REFUSED("tool_results", "tool_results[0].id must be given")},
+		 REFUSED("tool_results", "tool_results[0].id is required")},
 		{ASK("{'tool_results':[{'id':'a'}]}"),
-		 REFUSED("tool_results", "tool_results[0].content must be given")},
+		 REFUSED("tool_results", "tool_results[0].content is required")},
 		{ASK("{'tool_results':[{'id':'a','content':'b','failed':1}]}"),
-		 REFUSED("tool_results", "tool_results[0].failed must be a boolean")},
+		 REFUSED("tool_results", "tool_results[0].failed must be a boolean, not number")},
 	};
 	struct fixture f;
 
@@ -348,7 +348,7 @@ TEST(too_many_tools_are_refused)
 		 "{'jsonrpc':'2.0','method':'chat.stream','params':%s]},'id':1}\n", params);
 	start(&f);
 	say_and_wait(&f, call);
-	hear(&f, REFUSED("tools", "tools must have at most 128 entries"));
+	hear(&f, REFUSED("tools", "tools must have at most 128 entries, not 129"));
 	finish(&f);
 }
 
