@@ -219,7 +219,7 @@ static const struct method rows[] = {
 	 "restarts",
 	 "{group:string|null parallel:integer was:integer}", FIELDS(parallel_fields, group_in),
 	 .handle = handle_parallel, .flags = METHOD_FOR_HUMANS},
-	{"task.clean", "Delete ended tasks, or one ended task, with their output", "{cleaned:integer}",
+	{"task.clean", "Delete ended tasks and their output", "{cleaned:integer}",
 	 FIELDS(clean_fields, task_cleaning), .handle = handle_clean, .flags = METHOD_LATER},
 };
 
