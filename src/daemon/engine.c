@@ -390,8 +390,9 @@ static void set_parallel(struct tasks *t, const char *group, unsigned parallel)
 	int r = tasks_set_parallel(t, group ? text_of(group) : (struct text) {0}, parallel, &error);
 
 	if (r != 0)
-		log_warn("could not change task limit", "group=%s reason=\"%s\"",
-			 group ? group : "all", error_words(r, &error));
+		log_warn("could not set the limit of running tasks",
+			 "group=%s limit=%u reason=\"%s\"", group ? group : "all", parallel,
+			 error_words(r, &error));
 }
 
 void tasks_reload(struct daemon *d, const struct settings *fresh)

@@ -105,8 +105,8 @@ static const struct flag_row rows[] = {
 	 "print every setting with its type, default,\nenvironment variable and meaning, then "
 	 "exit"},
 	{"dialects", NULL, FLAG_DIALECTS,
-	 "print the address of each dialect, and the program\nthat uses its default "
-	 "address, as JSON"},
+	 "print the address of each dialect as JSON, with the\nprogram that uses the "
+	 "default address"},
 	{"adopt", NULL, FLAG_ADOPT,
 	 "take over a store that another user created, hold\nits queued tasks, then exit"},
 	{"init-store", NULL, FLAG_INIT_STORE,

@@ -193,7 +193,7 @@ static int listen_shut(struct daemon *d, const struct plan_row *row, struct erro
 	const struct listener_opts opts = {
 		.fd = row->fd, .name = row->dialect->name, .anybody = true, .on_accept = turn_away};
 
-	log_info("dialect is off, closing its socket",
+	log_info("dialect is off, closed its socket",
 		 "dialect=%s reason=\"the service manager passed a socket, but [listen] is "
 		 "off; clients are rejected\"",
 		 row->dialect->name);

@@ -429,7 +429,7 @@ def test_killed_agent_withdraws_its_question():
             asked, = waiting(c)
             agent.kill()
             withdrawn(c, asked)
-        same(c.call("approval.get", {"id": asked["id"]})["comment"], "the client disconnected", "reason")
+        same(c.call("approval.get", {"id": asked["id"]})["comment"], "the requesting client disconnected", "reason")
         wait_until(lambda: not os.path.exists("/proc/%d" % hook), "the end of its hook")
 
 

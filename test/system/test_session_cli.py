@@ -213,7 +213,7 @@ def test_a_daemon_that_comes_back_is_waited_for():
     same(done.code, 1, "exit code")
     check(done.err.splitlines()[-3:] ==
           ["koine: lost connection to koined; reconnecting", "koine: reconnected to koined",
-           "koine: the session failed: daemon stopped while session was active"],
+           "koine: the session failed: the daemon stopped while the session was active"],
           "%r", done.err)
 
 

@@ -180,7 +180,7 @@ struct notice_sent notifier_outcome(const struct notifier *n, const struct http_
 	} else if (a->status < 200 || a->status > 299) {
 		s.error = -EPROTO;
 		s.passing = a->status >= 500 || a->status == 408 || a->status == 429;
-		snprintf(s.text, sizeof(s.text), "the notification server returned HTTP %d",
+		snprintf(s.text, sizeof(s.text), "the notifier's server returned HTTP %d",
 			 a->status);
 	}
 	notifier_scrub(s.text, n->key);

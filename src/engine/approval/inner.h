@@ -27,7 +27,7 @@ enum {
 	APPROVAL_AGAIN_MS = 1000, /* delay before an end that could not be stored is tried again */
 };
 
-#define APPROVAL_DISCONNECTED "the client disconnected"
+#define APPROVAL_DISCONNECTED "the requesting client disconnected"
 
 /* The rules, alive as long as somebody reads them. References are counted on the loop only. */
 struct approval_rules {

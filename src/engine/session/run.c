@@ -21,7 +21,7 @@
 
 enum { OWN_VARIABLES = 4, VARIABLE_MAX = 128, STOP_MS = 2000, COST_MAX_USD = 1000000 };
 
-static const char stopped_text[] = "daemon stopped while session was active";
+static const char stopped_text[] = "the daemon stopped while the session was active";
 
 void session_run_free(struct live_session *l)
 {

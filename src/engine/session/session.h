@@ -111,7 +111,7 @@ struct text sessions_program(const struct sessions *s, bool *ret_found);
 void sessions_drain(struct sessions *s, bool drain);
 
 /* Starts nothing new and ends what is running, as tasks_stop does; those sessions fail with
- * "daemon stopped while session was active". */
+ * "the daemon stopped while the session was active". */
 void sessions_stop(struct sessions *s, unsigned grace_ms, void (*fn)(void *arg), void *arg);
 void sessions_free(struct sessions *s); /* accepts NULL */
 
