@@ -523,7 +523,7 @@ static const struct command subs[] = {
 	 IDS, .request = {"task.release", .arg = "id", .named = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"delete", "ID... | --all", "Delete ended tasks and their output",
-	 BY_ID "Tasks that a queued task depends on are kept. --all applies to the current "
+	 BY_ID "koined keeps tasks that a queued task depends on. --all applies to the current "
 	       "project.\n",
 	 cmd_delete, NULL, task_delete_options,
 	 ARGS(0, INT_MAX, "requires --all or at least one ID"),

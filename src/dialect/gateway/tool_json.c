@@ -32,7 +32,7 @@ static const struct {
 		OBJECT("\"command\"",
 			FIELD("command", "string", "Command line") ","
 			FIELD("timeout", "integer", "Timeout in seconds, up to 300; default 30") ","
-			FIELD("workdir", "string", "Folder in which the command runs, inside the working directory"))},
+			FIELD("workdir", "string", "Folder to run the command in, inside the working directory"))},
 	[TOOL_READ] = {
 		"Read a file in the working directory, up to 50 KB.",
 		OBJECT("\"path\"",
