@@ -683,7 +683,7 @@ def test_files_and_programs():
         same(done["dash"]["result"]["stdout"], "ran\n", "a command that begins with a dash")
         for id in ("o1", "o2", "o3", "o4", "o5", "o6", "d", "n", "e2"):
             same(done[id]["success"], False, "%s (%r)" % (id, done[id]))
-        same(done["e2"]["error"], "oldText appears 3 times; specify more precisely")
+        same(done["e2"]["error"], "oldText appears 3 times; include more context")
         same(os.listdir(other.path), ["secret"])
         with open(other("secret")) as out:
             same(out.read(), "secret")

@@ -43,7 +43,7 @@ static int put(struct reader *r, struct pattern_step step)
 	struct pattern_code *c = r->code;
 
 	if (c->n == PATTERN_CODE_MAX - 1) /* one is reserved for OP_FOUND */
-		return no(r, "too many steps after expanding repetitions");
+		return no(r, "the expression expands to too many steps");
 	c->steps[c->n++] = step;
 	return 0;
 }
@@ -90,7 +90,7 @@ static int put_optional(struct reader *r, const struct pattern_step *steps, int 
 
 	for (int left = times; e == 0 && left > 0; left--) {
 		if (left * (n + 1) > PATTERN_CODE_MAX)
-			return no(r, "too many steps after expanding repetitions");
+			return no(r, "the expression expands to too many steps");
 		e = put(r, split(1, left * (n + 1))) ?: put_copy(r, steps, n);
 	}
 	return e;
@@ -394,7 +394,7 @@ static int read_braces(struct reader *r)
 	if (r->at == r->end)
 		return no(r, "unclosed brace");
 	if (least >= PATTERN_CODE_MAX || most >= PATTERN_CODE_MAX)
-		return no(r, "too many steps after expanding repetitions");
+		return no(r, "the expression expands to too many steps");
 	if (*r->at != '}' || (least < 0 && most < 0))
 		return no(r, "braces must contain numbers");
 	r->at++;

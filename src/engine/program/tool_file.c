@@ -281,7 +281,7 @@ static int change(struct tool_run *r, struct text in, struct text from, struct t
 		return refuse(error, REFUSE_CONFLICT, "oldText not found");
 	if (n > 1)
 		return refuse(error, REFUSE_CONFLICT,
-			      "oldText appears %u times; specify more precisely", n);
+			      "oldText appears %u times; include more context", n);
 	head = (size_t)(at - in.data);
 	out = arena_alloc(&r->arena, in.len - from.len + to.len + 1);
 	if (!out)

@@ -384,7 +384,7 @@ TEST(edit_wants_exactly_one)
 	put(&w->folder, "f", "a b a", 5);
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "a", "newText", "c", NULL),
 			 REFUSE_CONFLICT);
-	assert_string_equal(w->reason, "oldText appears 2 times; specify more precisely");
+	assert_string_equal(w->reason, "oldText appears 2 times; include more context");
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "x", "newText", "c", NULL),
 			 REFUSE_CONFLICT);
 	assert_int_equal(use(w, TOOL_EDIT, "path", "f", "oldText", "", "newText", "c", NULL),
