@@ -200,7 +200,7 @@ static void note_refused(struct endpoint *e, const struct peer *peer, enum refus
 	if (peer->known)
 		snprintf(uid, sizeof(uid), "%u", (unsigned)peer->uid);
 	e->n_refused[reason]++;
-	log_caused(LOG_LEVEL_INFO, "peer refused", "dialect=%s address=%s uid=%s reason=\"%s\"",
+	log_caused(LOG_LEVEL_INFO, "client refused", "dialect=%s address=%s uid=%s reason=\"%s\"",
 		   e->dialect->name, e->address, uid, words[reason]);
 }
 

@@ -583,7 +583,7 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 	g = group.data ? group_find(t, group) : NULL;
 	if (group.data && parallel > 0 && !(g && g->parallel > 0) &&
 	    count_limits(t) >= GROUP_LIMITS_MAX)
-		return refuse(error, REFUSE_LIMIT, "too many groups with limits (limit %d)",
+		return refuse(error, REFUSE_LIMIT, "too many group limits (maximum %d)",
 			      GROUP_LIMITS_MAX);
 	if (!group.data)
 		t->parallel = parallel;
