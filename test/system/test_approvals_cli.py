@@ -458,7 +458,7 @@ def test_live_outlives_the_daemon_and_gives_the_terminal_back():
             check("\033[?1049l" in t.leave(), "the other screen is gone")
         d.stop()
         with Terminal(of(d), "approvals", "-w") as t:
-            check("no koined at" in t.leave(code=69), "told")
+            check("koined is not running: no answer at" in t.leave(code=69), "told")
 
 
 # ---- koine ask ----

@@ -317,7 +317,7 @@ def test_a_rule_that_needs_approval_asks_and_waits():
                 wait_until(lambda: len(asked(c)) == 1, "the question of a run by hand")
                 c.call("approval.decide", {"id": asked(c)[0]["id"], "decision": "approve"})
                 done = run.finish()
-            same((done.code, done.out), (0, "careful was run\n"), "by hand")
+            same((done.code, done.out), (0, "careful has run\n"), "by hand")
             check("waiting for approval; see koine approvals" in done.err, "%r", done.err)
             c.call("memory.add", {"content": "third"})
             wait_until(lambda: len(asked(c)) == 1, "the third question")

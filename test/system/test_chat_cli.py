@@ -312,15 +312,15 @@ def test_the_port_of_nexus_will_do():
         check("Alice" in koine(env, "messages", *url).out, "messages")
         base = url[1]
         for args, words in [
-                (("send", "hi", "-c", "other"), "one conversation per address; for another "
+                (("send", "hi", "-c", "other"), "one conversation per URL; for another "
                                                 "conversation, use --url %s/agent/NAME\n" % base),
                 (("send", "hi", "-a", "recall"), "does not support --agent\n"),
-                (("agents",), "does not list agents"),
+                (("agents",), "cannot list agents"),
                 (("tokens", "-c", "nope"), "koine: conversation not found: 'nope'\n")]:
             done = koine(env, *args, *url, code=1)
             check(words in done.err, "%r: %r", args, done.err)
         done = koine(env, "send", "hi", "--url", base + "/agent/nope", code=1)
-        same(done.err, "koine: no conversation at this address yet\n", "stderr")
+        same(done.err, "koine: no conversation exists at this URL yet\n", "stderr")
         koine(env, "send", "hi", "--url", base + "/agent/default")
 
 
@@ -342,7 +342,7 @@ def test_a_chat_with_the_port_of_nexus_keeps_its_conversation():
             t.expect("has one conversation")
             check("side" not in t.prompt(), "it went there")
             t.line("/agent recall")
-            t.expect("does not list agents")
+            t.expect("cannot list agents")
             t.prompt()
             t.line("/quit")
             t.leave()
@@ -378,7 +378,7 @@ def test_refusals_are_told():
             (("cancel",), 64, "cancel requires"),
             (("tokens", "x"), 64, "takes no arguments"),
             (("messages", "a", "b"), 64, "at most one"),
-            (("messages", "-n", "0"), 64, "invalid --limit '0': expected N, a whole number above 0"),
+            (("messages", "-n", "0"), 64, "invalid --limit '0': expected N, a positive integer"),
             (("send", "hi", "--agnet", "x"), 64, "did you mean --agent?"),
         ]
         for args, code, words in rows:

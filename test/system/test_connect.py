@@ -435,7 +435,7 @@ def test_undo_succeeds_although_its_backup_cannot_be_kept():
             home.write(".cursor/mcp.json.koine-backup.%d" % i, "")
         said = home.connect("cursor", "--yes", "--undo").err
         check("koine" not in home.read(".cursor/mcp.json"), "not undone")
-        check("mcp.json was changed, but koine cannot keep the older backup: File exists" in said, "%s", said)
+        check("mcp.json was changed, but koine cannot rename the older backup: File exists" in said, "%s", said)
 
 
 def test_hand_made_entries_survive_undo_beside_an_older_backup():
@@ -814,7 +814,7 @@ def test_a_projects_files_have_nothing_of_this_machine():
         for agent in WITH_PROJECTS:
             home.connect(agent, "--yes", "--undo", "--project=" + project.path)
         same([n for _, _, names in os.walk(project.path) for n in names], [])
-        check("does not document a settings file for projects" in home.connect("zed", "--yes", "--project=" + project.path,
+        check("has no documented settings file for projects" in home.connect("zed", "--yes", "--project=" + project.path,
                                                       code=64).err, "zed")
         check("is your home" in home.connect("claude", "--yes", "--project=" + home.path,
                                              code=64).err, "home")

@@ -95,7 +95,7 @@ def test_a_daemon_is_started_once_and_stopped():
         same(stat.S_IMODE(os.stat(home("state", "koine", "koined.log")).st_mode), 0o600, "mode")
         same(home.koine("daemon", "stop"), "koined has stopped\n")
         check(gone(pid), "it still runs")
-        check("no koined at" in home.koine("daemon", "stop", status=UNAVAILABLE), "no words")
+        check("koined is not running: no answer at" in home.koine("daemon", "stop", status=UNAVAILABLE), "no words")
 
 
 def test_of_several_starters_one_starts():
@@ -272,7 +272,7 @@ def test_a_drain_may_take_longer_than_other_calls():
 
 
 def test_a_test_of_a_notifier_may_take_longer_than_other_calls():
-    waits_for("notify.test", "notify.test", (b"test message sent by phone, which has no buttons\n", b""), "notifier", "test", "phone")
+    waits_for("notify.test", "notify.test", (b"sent a test message through phone, which has no buttons\n", b""), "notifier", "test", "phone")
 
 
 def test_a_drain_waits_for_commands_of_rules():
@@ -287,7 +287,7 @@ def test_a_drain_waits_for_commands_of_rules():
         wait_until(lambda: drains(home), "it drains")
         touch(home("go"))
         same(p.communicate(timeout=PATIENCE), (b"koined has stopped\n", b""), "the end")
-        same((rule.communicate(timeout=PATIENCE)[0], rule.returncode), (b"backup was run\n", 0), "its command")
+        same((rule.communicate(timeout=PATIENCE)[0], rule.returncode), (b"backup has run\n", 0), "its command")
 
 
 def test_a_drain_ends_with_whoever_asked():
@@ -327,7 +327,7 @@ def test_a_start_says_that_rules_are_skipped():
 
 def test_the_log_of_a_daemon_that_does_not_run():
     with Home() as home:
-        check("no koined at" in home.koine("daemon", "log", status=UNAVAILABLE), "no words")
+        check("koined is not running: no answer at" in home.koine("daemon", "log", status=UNAVAILABLE), "no words")
         home.koine("daemon", "start")
         home.koine("daemon", "stop")
         said = home.koine("daemon", "log", "-n", "1")
@@ -337,7 +337,7 @@ def test_the_log_of_a_daemon_that_does_not_run():
         check("stopped" in line["text"], "%r", line)
         # another daemon's is not shown in its place
         said = home.koine("--socket", home("x.sock"), "daemon", "log", status=UNAVAILABLE)
-        check("no koined at" in said, said)
+        check("koined is not running: no answer at" in said, said)
 
 
 def test_a_start_takes_no_address():
@@ -480,7 +480,7 @@ def test_a_real_manager_starts_and_stops_it():
         for name in ("koined.service", *SOCKETS):
             same(m.show(name, "ActiveState"), "inactive", name)
         # nothing starts it again
-        check("no koined at" in m.koine("status", status=UNAVAILABLE), "somebody answers")
+        check("koined is not running: no answer at" in m.koine("status", status=UNAVAILABLE), "somebody answers")
         m.koine("daemon", "start")
         same(m.koine("daemon", "stop", "--force"), "koined has stopped\n")
 

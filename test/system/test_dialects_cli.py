@@ -46,7 +46,7 @@ def test_every_dialect_is_shown_with_both_places():
               "metrics": "http:127.0.0.1:9464", "page": "http:127.0.0.1:7770"}, "places")
         same(found["ash"]["listens"], [runtime(home, "ash.sock")], "ash")
         said = home.koine("dialects")
-        check("koined is not running; when started as a service, it would listen at" in said, said)
+        check("koined is not running; as a service, it would listen at" in said, said)
         check(said.count("\n") == len(found) + 2, said)
 
 

@@ -283,7 +283,7 @@ def test_without_a_daemon_the_agent_asks_by_itself():
         for told, lost, *_ in UNDECIDED:
             with Hook(env, told) as hook:
                 reads(hook, lost, "away", told)
-                check("no koined at" in hook.err, "%r", hook.err)
+                check("koined is not running: no answer at" in hook.err, "%r", hook.err)
 
 
 def test_what_is_no_hooks_json_decides_nothing():
@@ -791,14 +791,14 @@ def test_without_a_daemon_nothing_is_remembered():
         env = environment(KOINE_SOCKET=f("none.sock"))
         with Hook(env, {"session_id": "abc", "cwd": f.path, "hook_event_name": "SessionStart"}) as h:
             same(h.end(), None, "nothing")
-            check("no koined at" in h.err, "%r", h.err)
+            check("koined is not running: no answer at" in h.err, "%r", h.err)
 
 
 def test_on_a_terminal_it_says_that_it_waits():
     with Daemon() as d, d.connect() as c:
         with Terminal(of(d), "hook") as t:
             t.type(json.dumps(PLAIN) + "\n\x04")
-            t.expect("waiting for a decision: see koine approvals ")
+            t.expect("waiting for a decision (see: koine approvals)")
             id = waiting(c)[0]["id"]
             t.expect(id[:8])
             c.call("approval.decide", {"id": id, "decision": "approve"})

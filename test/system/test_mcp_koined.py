@@ -649,7 +649,7 @@ def test_without_a_daemon():
         with Pipe(w) as p:
             error = p.ask("initialize", LEGACY)["error"]
             check("koined is not running" in error["message"], repr(error))
-            check("no koined at" in w.read("pipe.err"), "a word for the user")
+            check("koined is not running: no answer at" in w.read("pipe.err"), "a word for the user")
             with daemon(w):
                 wait_until(lambda: "result" in p.ask("initialize", LEGACY), "the daemon")
                 same(p.call("memory_list"), {"memories": []})

@@ -191,7 +191,7 @@ def test_exit_codes_and_words():
     rows = [
         (["search"], 64, "memory search requires QUERY, --query QUERY, or - for stdin"),
         (["search", "a", "-q", "b"], 64, "takes QUERY or --query, not both"),
-        (["search", "x", "-n", "many"], 64, "invalid --limit 'many': expected N, a whole number"),
+        (["search", "x", "-n", "many"], 64, "invalid --limit 'many': expected N, an integer"),
         (["add"], 64, "memory add requires CONTENT, or - for stdin"),
         (["add", ""], 1, "content is required"),
         (["add", "x", "--importance", "2"], 64, "invalid --importance '2': expected X"),
@@ -218,7 +218,7 @@ def test_exit_codes_and_words():
         env = environment(KOINE_SOCKET=d.root + "/nosuch.sock")
         done = koine("memory", "list", env=env)
         same((done.returncode, done.err),
-             (69, "koine: no koined at %s/nosuch.sock (is it running? try: koine daemon start)\n" % d.root),
+             (69, "koine: koined is not running: no answer at %s/nosuch.sock (try: koine daemon start)\n" % d.root),
              "missing socket")
 
 
@@ -416,7 +416,7 @@ def test_retries_come_to_an_end():
             wait_until(lambda: sleeps(client.pid), "the client to wait")
             out, err = client.communicate(timeout=PATIENCE)
         same((client.returncode, out), (69, b""), "dead socket")
-        check(b"no koined at" in err, "words: %r", err)
+        check(b"koined is not running: no answer at" in err, "words: %r", err)
         same(koine("memory", "list", "--retries", "0", env=env).returncode, 69, "no retries")
 
 
@@ -706,7 +706,7 @@ def test_a_bad_line_ends_the_import():
     many = [good % i for i in range(700)]
     rows = [
         ("not JSON", [good % 1, good % 2, "{", good % 3], 2, "stdin:3: invalid JSON: "),
-        ("no object", [good % 1, "[]"], 1, "stdin:2: the line must be a JSON object"),
+        ("no object", [good % 1, "[]"], 1, "stdin:2: expected a JSON object"),
         ("refused", [good % 1, "", '{"content":3}', good % 2], 1,
          "stdin:3: Invalid params: entry 1: content must be a string"),
         ("in the second batch", many + ['{"content":""}', good % 701], 700, "stdin:701: "),

@@ -116,7 +116,7 @@ def test_an_approval_is_told_with_the_way_to_decide_it():
     with World() as w:
         steps = "via koine %s\nask Bash {\"command\": \"make install\"}\nsay Done." % w.socket
         with Running(w.env, "session", "add", "-f", steps) as r:
-            r.expect(" --comment WHY\n")
+            r.expect(" --comment TEXT\n")
             line = r.out.decode().splitlines()[-1]
             check(line.startswith("? Bash waits for approval: koine approve "), "%r", line)
             approval = line.split()[7].rstrip(",")
@@ -146,7 +146,7 @@ def test_an_approval_is_told_after_what_was_said_before_it():
                 wait_until(lambda: not_kept.encode() in w.daemon.log(), "the write to fail")
             # Its call is tried again in a while. What is asked is in the store at once.
             send(c, "approval.request", {"session_id": id, "tool": "Bash", "input": {}})
-            r.expect(" --comment WHY\n")
+            r.expect(" --comment TEXT\n")
             check(b"\n* Bash" in r.out.partition(b"? Bash waits")[0], "%r", r.out)
 
 

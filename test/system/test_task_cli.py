@@ -133,7 +133,7 @@ def test_a_task_runs_where_and_with_what_was_said():
         check("--env novalue: your environment" in w("add", "-e", "novalue", "x", code=64).err,
               "no value")
         for option, value, accepted in (("--timeout", "5x", "TIME, such as 90, 10m, 2h or 7d"),
-                                        ("--retry", "-1", "N, a whole number above 0"),
+                                        ("--retry", "-1", "N, a positive integer"),
                                         ("--priority", "high", "N, a number")):
             said = w("add", option, value, "x", code=64).err
             check("invalid %s '%s': expected %s\n" % (option, value, accepted) in said, "%r", said)
@@ -150,7 +150,7 @@ def test_lists_are_filtered_and_are_json():
         same([t["id"] for t in w.json("list", "-g", "b")], ["task-0002", "task-0001"], "a group")
         same([t["id"] for t in w.json("list", "--state", "queued")], ["task-0003"], "a state")
         same(len(w.json("list", "-n", "2")), 2, "a limit")
-        check("invalid --state 'lost': use queued, running" in w("list", "--state", "lost", code=64).err, "no state")
+        check("invalid --state 'lost': expected queued, running" in w("list", "--state", "lost", code=64).err, "no state")
         same(w.json("stats"), {"total": 4, "queued": 1, "running": 0, "completed": 3, "failed": 0,
                                "cancelled": 0}, "stats")
         same(w("stats").out.split(), ["queued", "1", "running", "0", "completed", "3", "failed",
@@ -777,7 +777,7 @@ def test_stop_waits_until_it_is_gone():
         check("koined" in w.koine("daemon", "status").out, "status")
         same(w.koine("daemon", "stop").out, "koined has stopped\n", "says")
         same(w.daemon.process.wait(PATIENCE), 0, "exit status")
-        check("no koined at" in w.koine("daemon", "stop", code=69).err, "again")
+        check("koined is not running: no answer at" in w.koine("daemon", "stop", code=69).err, "again")
 
 
 def test_stop_by_force_ends_what_runs():
@@ -1064,7 +1064,7 @@ def test_limits_change_at_once():
         go = UNTIL % w.path("go")
         some = [w.add("-g", "one", go) for _ in range(2)]
         w.until(some[0], "running")
-        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 at a time until koined restarts\n", "said")
+        same(w("parallel", "2", "-g", "one").out, "group one: at most 2 tasks at a time until koined restarts\n", "said")
         w.until(some[1], "running")
         other = [w.add("-g", "free", go)]
         w.until(other[0], "running")

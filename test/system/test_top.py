@@ -411,7 +411,7 @@ def test_it_needs_a_terminal_and_a_daemon():
              "without a terminal")
         d.stop()
         with Tmux(of(d), "top") as t:
-            t.until("no koined at", "status 69")
+            t.until("koined is not running: no answer at", "status 69")
 
 
 if __name__ == "__main__":

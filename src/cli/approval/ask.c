@@ -336,10 +336,10 @@ static int read_choices(struct question *q, const char *list)
 
 		choice = text_trim(choice, blanks);
 		if (choice.len == 0 || q->n == CHOICES_MAX)
-			return fail_with(
-				EX_USAGE,
-				"invalid --choices '%s': use 1 to %d answers, separated by commas",
-				list, CHOICES_MAX);
+			return fail_with(EX_USAGE,
+					 "invalid --choices '%s': expected 1 to %d answers "
+					 "separated by commas",
+					 list, CHOICES_MAX);
 		q->choices[q->n++] = choice;
 		at = comma ? comma + 1 : NULL;
 	}
@@ -360,7 +360,7 @@ static int read_question(const struct cli *cli, struct question *q, struct buf *
 		return fail_with(EX_DATAERR,
 				 text->len > QUESTION_MAX || text->err != 0
 					 ? "the question is longer than %d bytes"
-					 : "the question is empty: use 1 to %d bytes",
+					 : "the question is empty: expected 1 to %d bytes",
 				 QUESTION_MAX);
 	return 0;
 }
@@ -701,7 +701,7 @@ int cmd_hook(struct cli *cli)
 	struct run run = {.asking = {.cli = cli,
 				     .method = "hook.run",
 				     .add = add_hook,
-				     .hint = "waiting for a decision: see koine approvals",
+				     .hint = "waiting for a decision (see: koine approvals)",
 				     .hint_ms = HINT_MS,
 				     .reader_counts = true}};
 	struct error error = {0};

@@ -91,14 +91,15 @@ const struct koine_value *approval_quicker(const struct koine_answer *error)
 #define AT(member) OPTION_AT(struct approval_options, member)
 
 static const struct option hook_options[] = {
-	{"--agent", "-a", "NAME", "set the agent name; default: detected from the hook input",
+	{"--agent", "-a", "NAME", "set the agent name (default: detected from the hook input)",
 	 option_word, AT(agent)},
 	{"--format", "-f", "FORMAT",
 	 "set the input and output format: auto, claude, codex, gemini, cursor, copilot or plain",
 	 option_choice, AT(format), "one of auto, claude, codex, gemini, cursor, copilot or plain",
 	 .choices = "auto|claude|codex|gemini|cursor|copilot|plain"},
 	{"--timeout", "-t", "TIME",
-	 "wait at most TIME (55, 10m); default: 55s, or approval.timeout with --format plain",
+	 "wait at most TIME: 90, 10m, 2h (default: 55s; with --format plain, the "
+	 "approval.timeout setting)",
 	 option_span, AT(wait_ms), "such as 90, 10m or 2h", .min = 1},
 	{NULL},
 };
@@ -106,9 +107,10 @@ static const struct option hook_options[] = {
 static const struct option ask_options[] = {
 	{"--choices", "-c", "LIST", "offer these answers, separated by commas: blue,green",
 	 option_word, AT(choices)},
-	{"--timeout", "-t", "TIME", "wait at most TIME (90, 10m, 2h); default: approval.timeout",
-	 option_span, AT(wait_ms), "such as 90, 10m or 2h", .min = 1},
-	{"--agent", "-a", "NAME", "set the agent name that the inbox shows and policies match",
+	{"--timeout", "-t", "TIME",
+	 "wait at most TIME: 90, 10m, 2h (default: the approval.timeout setting)", option_span,
+	 AT(wait_ms), "such as 90, 10m or 2h", .min = 1},
+	{"--agent", "-a", "NAME", "set the agent name, which the inbox shows and policies match",
 	 option_word, AT(agent)},
 	{NULL},
 };
@@ -152,11 +154,11 @@ static const struct option watch_options[] = {
 static const struct option show_options[] = {EXACT, {NULL}};
 
 static const struct option approve_options[] = {
-	DECIDE_OPTIONS("send this comment to the agent with the decision"), {NULL}};
+	DECIDE_OPTIONS("send TEXT to the agent as a comment"), {NULL}};
 
 static const struct option deny_options[] = {
-	DECIDE_OPTIONS(
-		"send this reason to the agent (required; on a terminal, koine prompts for it)"),
+	DECIDE_OPTIONS("send TEXT to the agent as the reason (required; on a terminal, koine "
+		       "prompts for it)"),
 	{NULL},
 };
 
@@ -329,7 +331,7 @@ static int cmd_respond(struct cli *cli)
 	if (r != 0)
 		return r;
 	if (answer.err != 0)
-		return fail_with(EX_DATAERR, "cannot use this answer: %s", strerror(-answer.err));
+		return fail_with(EX_DATAERR, "invalid answer: %s", strerror(-answer.err));
 	choice.comment = buf_text(&answer);
 	return decide(cli, typed, &choice);
 }
@@ -389,9 +391,11 @@ static const struct command approval_subs[] = {
 
 const struct command approval_commands[] = {
 	{"ask", "TEXT... | -", "Ask a human from a script",
-	 "Waits for the decision and exits with 0 (approved), 1 (denied), 75 (timeout), 69 (koined "
-	 "is not running) or 130 (interrupted; Ctrl-C withdraws the question). With --choices, the "
-	 "command prints the chosen answer. Use - to read the question from stdin.\n",
+	 "The command waits for the decision. The exit status is 0 if the request was "
+	 "approved, 1 if it was denied, 69 if koined is not running, 75 after a "
+	 "timeout, and 130 after Ctrl-C, which withdraws the question. With "
+	 "--choices, the command prints the chosen answer. Use - to read the question "
+	 "from stdin.\n",
 	 cmd_ask, NULL, ask_options, OWN, ARGS(1, INT_MAX, "requires TEXT, or - for stdin"),
 	 .examples = {"koine ask \"Deploy to production?\" && ./deploy",
 		      "koine ask --choices blue,green --timeout 10m \"Which color?\""}},
@@ -399,17 +403,17 @@ const struct command approval_commands[] = {
 	 approval_subs, NULL, OWN, WAITS, .scope = add_session,
 	 .examples = {"koine approval list", "koine approval watch"}},
 	{"approve", "ID", "Approve a request", FIRST, cmd_approve, NULL, approve_options, OWN,
-	 ARGS(1, 1, "requires one ID; koine approvals lists IDs"), WAITS,
+	 ARGS(1, 1, "requires one ID (koine approvals lists IDs)"), WAITS,
 	 .examples = {"koine approve local-6f1c",
 		      "koine approve local-6f1c --grant session --for 1h"}},
 	{"deny", "ID --comment TEXT", "Deny a request, with a reason", FIRST, cmd_deny, NULL,
-	 deny_options, OWN, ARGS(1, 1, "requires ID and --comment TEXT; koine approvals lists IDs"),
-	 WAITS,
+	 deny_options, OWN,
+	 ARGS(1, 1, "requires ID and --comment TEXT (koine approvals lists IDs)"), WAITS,
 	 .examples = {"koine deny local-6f1c -c \"use the staging database\"",
 		      "koine deny --exact local-6f1c --comment no"}},
 	{"respond", "ID TEXT... | ID -", "Answer an agent's question",
 	 "Use - to read the answer from stdin.\n", cmd_respond, NULL, respond_options, OWN,
-	 ARGS(2, INT_MAX, "requires ID and TEXT; koine approvals lists IDs"), WAITS,
+	 ARGS(2, INT_MAX, "requires ID and TEXT (koine approvals lists IDs)"), WAITS,
 	 .examples = {"koine respond local-6f1c \"Round each line\"",
 		      "echo blue | koine respond local-6f1c -"}},
 	{"grant", "COMMAND [ID]...", "List and delete grants",
@@ -418,13 +422,15 @@ const struct command approval_commands[] = {
 	 NULL, grant_subs, .completes = COMPLETES_GRANT,
 	 .examples = {"koine grant list", "koine grant delete 3f2a"}},
 	{"hook", "", "Ask a human for approval from an agent's hook",
-	 "Reads the hook input (JSON) from stdin, waits for the decision and prints it in the "
-	 "agent's format: PreToolUse and PermissionRequest of Claude Code and Codex, BeforeTool of "
-	 "Gemini, preToolUse of Cursor and Copilot, or {\"tool_name\", \"tool_input\"}. If koined "
-	 "cannot be reached or no decision arrives in time, the agent asks in its own dialog. "
-	 "Gemini's hooks cannot ask, so a timeout denies the call. For Claude Code's SessionStart "
-	 "and UserPromptSubmit, the command prints relevant memories. The exit code is 0. `koine "
-	 "connect` sets up hooks. See koine-hook(1).\n",
+	 "The command reads the hook input (JSON) from stdin, waits for the decision "
+	 "and prints it in the agent's format. It supports the events PreToolUse and "
+	 "PermissionRequest (Claude Code, Codex), BeforeTool (Gemini) and preToolUse "
+	 "(Cursor, Copilot). With --format plain, the input is {\"tool_name\", "
+	 "\"tool_input\"}. If koined cannot be reached or no decision arrives in "
+	 "time, the agent shows its own permission dialog. Gemini has no dialog for "
+	 "hooks, so a timeout denies the call. For Claude Code's SessionStart and "
+	 "UserPromptSubmit, the command prints relevant memories. The exit status is "
+	 "always 0. `koine connect` sets up hooks. See koine-hook(1).\n",
 	 cmd_hook, NULL, hook_options, OWN,
 	 ARGS(0, 0, "takes no arguments; it reads JSON from stdin"),
 	 .examples = {"koine hook --agent claude --format claude",

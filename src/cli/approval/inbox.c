@@ -233,9 +233,10 @@ static void act(struct inbox *in, int key)
 	else if (key == 'd')
 		begin_line(in, "deny");
 	else if (key == 'g' && member_string(a, "session_id").len == 0)
-		note(in, "this request has no session; use koine approve --grant always");
+		note(in,
+		     "this request has no session to grant for; use koine approve --grant always");
 	else if (comes_too_soon(in))
-		note(in, "this request is new: read it, then press the key again");
+		note(in, "this request just arrived: read it, then press the key again");
 	else
 		decide(in, "approve", none, key == 'g');
 }

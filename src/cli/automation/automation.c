@@ -34,7 +34,9 @@ static int folder_of(const struct cli *cli, char folder[PATH_MAX])
 static void print_left_out(FILE *to, int64_t n)
 {
 	if (n > 0)
-		fprintf(to, "%lld rule%s omitted (limit: [project] rules in koine.conf(5))\n",
+		fprintf(to,
+			"%lld rule%s not shown: the limit is the project.rules setting (see "
+			"koine.conf(5))\n",
 			(long long)n, n == 1 ? " is" : "s are");
 }
 
@@ -222,8 +224,9 @@ static const struct command project_subs[] = {
 	{"show", "[DIR]", "Show the rules, watches and schedules of a project", NULL, cmd_show,
 	 ONE_DIR, .examples = {"koine project show ~/src/app", "koine project show"}},
 	{"trust", "[DIR]", "Trust a project and enable its automation",
-	 "Shows the rules, watches and schedules of the project and asks for confirmation. If you "
-	 "confirm, held tasks of the project start.\n",
+	 "Shows the rules, watches and schedules of the project and asks for "
+	 "confirmation. After you confirm, koined also starts the tasks that it holds "
+	 "for this project.\n",
 	 cmd_trust, ONE_DIR, .examples = {"koine project trust ~/src/app", "koine project trust"}},
 	{"distrust", "[DIR]", "Stop trusting a project", NULL, cmd_distrust, ONE_DIR,
 	 .examples = {"koine project distrust ~/src/app", "koine project distrust"}},
@@ -232,10 +235,11 @@ static const struct command project_subs[] = {
 
 const struct command project_commands[] = {
 	{"project", "[COMMAND] [DIR]", "List projects, or trust one",
-	 "A project's rules, watches and schedules (.aiwg/daemon.json), and tasks that came with "
-	 "its folder, are inactive until you trust the project. If .aiwg/daemon.json changes, you "
-	 "need to trust the project again. Without a command, `koine project` lists projects. DIR "
-	 "defaults to the current directory.\n",
+	 "A project's rules, watches and schedules (.aiwg/daemon.json), and tasks "
+	 "that were already stored in its folder, stay inactive until you trust the "
+	 "project. If .aiwg/daemon.json changes, you need to trust the project again. "
+	 "Without a command, `koine project` lists projects. DIR defaults to the "
+	 "current directory.\n",
 	 NULL, project_subs, PROJECTS, .completes = COMPLETES_PROJECT,
 	 .examples = {"koine project", "koine project trust ~/src/app"}},
 	{NULL},
@@ -434,13 +438,14 @@ static const struct command subs[] = {
 	 .request = {"automation.disable", .arg = "ruleId", .did = "is disabled",
 		     .unnamed = "automation"},
 	 .examples = {"koine rule disable nightly", "koine rule disable"}},
-	{"run", "RULE", "Run the action of a rule now",
-	 "Ignores the trigger and the cooldown of the rule. If the rule needs approval, the "
-	 "command waits for the decision.\n",
+	{"run", "RULE", "Run a rule's action now",
+	 "The action runs even if the rule's trigger has not fired or its cooldown "
+	 "has not ended. If the rule needs approval, the command waits for the "
+	 "decision.\n",
 	 cmd_run, ARGS(1, 1, "requires one RULE"),
-	 .request = {"automation.run", .arg = "rule", .did = "was run"},
+	 .request = {"automation.run", .arg = "rule", .did = "has run"},
 	 .examples = {"koine rule run nightly", "koine rule run nightly --project ~/src/app"}},
-	{"log", "", "Show the log of rule actions, newest last", NULL, NULL, NULL, log_options,
+	{"log", "", "Show the log of rule actions, oldest first", NULL, NULL, NULL, log_options,
 	 NO_ARGS, .request = {"automation.log", "log", .print = print_log},
 	 .examples = {"koine rule log -n 50", "koine rule log --project ~/src/app"}},
 	{NULL},

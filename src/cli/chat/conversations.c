@@ -19,7 +19,7 @@ bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
 	if (conversation)
 		complain("conversation not found: '%s'", conversation);
 	else
-		complain("no conversation at this address yet");
+		complain("no conversation exists at this URL yet");
 	return true;
 }
 
@@ -319,8 +319,9 @@ static int call_agents(struct cli *cli, struct koine_answer **ret_answer)
 		return r;
 	r = koine_client_call(cli->client, "chat.agents", NULL, &a);
 	if (r == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_METHOD_NOT_FOUND)
-		return fail_with(EXIT_ERROR_ANSWER,
-				 "this server does not list agents; use koine's own socket");
+		return fail_with(
+			EXIT_ERROR_ANSWER,
+			"this server cannot list agents; connect to koine's own socket (--socket)");
 	if (r != 0)
 		return talk_failed(cli->client, "chat.agents", r, a);
 	*ret_answer = TAKE(a);
@@ -418,19 +419,19 @@ bool chat_check_name(const char *name)
 				  "agent", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
-	{"--user", NULL, "USER", "let the agent quote memories of USER; default: ASH_USER_ID", option_name, \
+	{"--user", NULL, "USER", "let the agent use the memories of USER (default: $ASH_USER_ID)", option_name, \
 		AT(user), .env = "ASH_USER_ID"}, \
-	{"--chat", NULL, "CHAT", "also let the agent quote memories of CHAT; default: ASH_CHAT_ID", \
+	{"--chat", NULL, "CHAT", "also let the agent use the memories of CHAT (default: $ASH_CHAT_ID)", \
 		option_name, AT(chat), .env = "ASH_CHAT_ID"}
 #define LIMIT(help) \
-	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number above 0", 1}
+	{"--limit", "-n", "N", help, option_number, AT(limit), "a positive integer", 1}
 /* clang-format on */
 
 static const struct option chat_options[] = {
-	CONVERSATION("select a conversation; default: \"default\""), AGENT, WHO, {NULL}};
+	CONVERSATION("use the conversation NAME (default: \"default\")"), AGENT, WHO, {NULL}};
 
 static const struct option send_options[] = {
-	CONVERSATION("select a conversation; default: \"default\""),
+	CONVERSATION("use the conversation NAME (default: \"default\")"),
 	AGENT,
 	{"--request-id", "-r", "ID",
 	 "set the request id for `koine cancel`; default: a generated id", option_word,
@@ -442,17 +443,18 @@ static const struct option send_options[] = {
 };
 
 static const struct option tokens_options[] = {
-	CONVERSATION("select a conversation; default: \"default\""), {NULL}};
+	CONVERSATION("use the conversation NAME (default: \"default\")"), {NULL}};
 
 static const struct option cancel_options[] = {
-	CONVERSATION("search only this conversation for the request; default: all conversations"),
+	CONVERSATION("look for the request only in the conversation NAME (default: all "
+		     "conversations)"),
 	{NULL}};
 
 static const struct option show_options[] = {
-	CONVERSATION("select a conversation; default: \"default\""),
+	CONVERSATION("use the conversation NAME (default: \"default\")"),
 	LIMIT("show the last N messages; default 20"),
-	{"--ended", NULL, "NUMBER", "show the ended conversation with this number", option_number,
-	 AT(number), "a whole number above 0", 1, .completes = COMPLETES_ENDED},
+	{"--ended", NULL, "NUMBER", "show the ended conversation NUMBER", option_number, AT(number),
+	 "a positive integer", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 
@@ -477,7 +479,7 @@ static int gather(const struct cli *cli, struct buf *all)
 	int r = args_text(cli, all);
 
 	if (all->err != 0)
-		return fail_with(EX_DATAERR, "cannot use this text: %s", strerror(-all->err));
+		return fail_with(EX_DATAERR, "invalid text: %s", strerror(-all->err));
 	if (r == 0 && chat_is_blank(buf_text(all)))
 		return fail_with(EX_DATAERR, "the question is empty");
 	return r;
@@ -625,8 +627,9 @@ static int cmd_show(struct cli *cli)
 
 static const struct command agent_subs[] = {
 	{"list", "", "List configured agents and check that they respond",
-	 "* marks the default agent. Each agent has ten seconds to respond. After the agents, the "
-	 "list shows the agent servers ([agent-server NAME]) with their pending requests.\n",
+	 "* marks the default agent. An agent must respond within ten seconds. The "
+	 "list also shows the agent servers ([agent-server NAME]) with their pending "
+	 "requests.\n",
 	 chat_print_agents, NO_ARGS, .examples = {"koine agent list", "koine agent list --json"}},
 	{NULL},
 };
@@ -657,11 +660,11 @@ static const struct command conversation_subs[] = {
 
 const struct command chat_commands[] = {
 	{"chat", "", "Chat with an agent",
-	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C cancels a "
-	 "response and keeps the text received so far, or clears the line; Ctrl-D quits. /help "
-	 "lists "
-	 "more commands. In a pipe, every input line is a question, and stdout contains only the "
-	 "responses.\n",
+	 "On a terminal, koine shows a prompt with history and line editing. Ctrl-C "
+	 "cancels the current response and keeps the text received so far; at the "
+	 "prompt, it clears the line. Ctrl-D quits. /help lists more commands. If "
+	 "stdin or stdout is not a terminal, each input line is a question, and "
+	 "stdout contains only the responses.\n",
 	 cmd_chat, NULL, chat_options, OWN,
 	 ARGS(0, 0, "takes no arguments; for a single question use koine send TEXT"),
 	 .examples = {"koine chat", "koine chat --agent claude --conversation release"}},
@@ -672,8 +675,8 @@ const struct command chat_commands[] = {
 	 .examples = {"koine send \"What did we decide about the cache?\"",
 		      "git diff | koine send --agent claude -"}},
 	{"cancel", "ID", "Cancel a request to an agent",
-	 "ID is the id that you set with `koine send --request-id`. If ID is a number, koine tries "
-	 "it as a string first, then as an integer.\n",
+	 "ID is the id that you set with `koine send --request-id`. If ID is a "
+	 "number, koine looks for a string id first, then for an integer id.\n",
 	 cmd_cancel, NULL, cancel_options, OWN, ARGS(1, 1, "requires one request ID"),
 	 .examples = {"koine cancel r1", "koine cancel r1 -c release"}},
 	{"agent", "COMMAND", "List agents", NULL, NULL, agent_subs,

@@ -102,7 +102,7 @@ void turn_tell_plain(const struct turn *t)
 		return;
 	}
 	host += strspn(host, "/");
-	complain("this server has one conversation per address; for another conversation, use "
+	complain("this server has one conversation per URL; for another conversation, use "
 		 "--url http://%.*s/agent/NAME",
 		 (int)strcspn(host, "/"), host);
 }
@@ -217,7 +217,7 @@ static int ask(struct turn *t, const char *method)
 	if (!follow_answer(t->cli->client, &t->is_done, cancel, t)) {
 		t->left = true;
 		end_line(t);
-		fputs("(quit; the response continues in the background)\n", stderr);
+		fputs("(you quit; the response continues in the background)\n", stderr);
 		return EXIT_INTERRUPTED;
 	}
 	if (t->result == KOINE_ERROR_ANSWER)

@@ -68,8 +68,9 @@ const struct agent agents[] = {
 		.cuts_environment = true,
 		.ticks = 1,
 		.trust = "hooks/state",
-		.trust_note = "Codex runs a new hook only after you trust it: start codex, open "
-			      "/hooks, and trust the hooks of koine.",
+		.trust_note =
+			"Codex runs a new hook only after you trust it. Start codex, open /hooks, "
+			"and trust koine's hooks.",
 		.files = {{.user = "{CODEX_HOME|~/.codex}/config.toml",
 			   .project = ".codex/config.toml",
 			   .by = &toml_editor,

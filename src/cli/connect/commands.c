@@ -325,8 +325,8 @@ static void print_summary(const struct plan *p)
 	if (plan_has_ours(p))
 		printf("This updates the koine entries in the settings of %s", p->agent->title);
 	else
-		printf("This adds koine mcp to %s as an MCP server (memory, tasks, questions to "
-		       "you)",
+		printf("This adds koine mcp to %s as an MCP server (tools for memory, tasks and "
+		       "questions to you)",
 		       p->agent->title);
 	for (unsigned i = 0; i < p->n; i++)
 		n = print_events(&p->files[i],
@@ -346,8 +346,8 @@ static void print_changes(const struct cli *cli, const struct plan *p)
 			print_change(cli, f);
 	}
 	if (p->files[0].changes && p->trust == TRUST_GIVEN && !p->undo)
-		printf("Each trusted_hash records that you trust one of koine's hooks. %s runs "
-		       "only trusted hooks.\n",
+		printf("%s runs only hooks that you trust. Each trusted_hash entry marks one of "
+		       "koine's hooks as trusted.\n",
 		       p->agent->title);
 }
 
@@ -396,7 +396,8 @@ static void say_what_was_done(const struct plan *p)
 		hooks |= f->has_hooks;
 	}
 	if (!p->agent->measured)
-		printf("These settings follow the documentation of %s, but were not tested.\n",
+		printf("These settings follow the documentation of %s; koine's tests do not cover "
+		       "them.\n",
 		       p->agent->title);
 	if (note_of(p, hooks))
 		printf("%s\n", note_of(p, hooks));
@@ -473,8 +474,9 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 	if (!o->http || o->undo)
 		return 0;
 	if (p->project)
-		return fail_with(EX_USAGE,
-				 "--http writes a token and cannot be combined with --project");
+		return fail_with(EX_USAGE, "--http cannot be combined with --project: it writes a "
+					   "token, which does not "
+					   "belong in a project's files");
 	if (!p->agent->posts)
 		return fail_with(EX_USAGE, "%s does not support HTTP hooks", p->agent->title);
 	r = door_find(cli, false, door);
@@ -531,8 +533,8 @@ static int cmd_connect(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR",
-	 "change the project settings in DIR instead of your user settings; default DIR: the "
-	 "current directory",
+	 "change the project settings in DIR (default: the current directory) instead "
+	 "of your user settings",
 	 option_word, AT(project), .implied = "."},
 	{"--yes", "-y", NULL, "write the changes without asking", option_flag, AT(yes)},
 	{"--dry-run", "-n", NULL, "show the changes without writing them", option_flag,

@@ -319,10 +319,11 @@ static int take_element(const struct json_file *f, struct json_place *p,
 		if (!mixed || has_equal(before, v))
 			continue;
 		p->at = v;
-		return json_place_refuse(f, p,
-					 "contains koine's hook and another hook in the same "
-					 "group: remove koine's hook by hand",
-					 error);
+		return json_place_refuse(
+			f, p,
+			"contains koine's hook and another hook in the same group: remove koine's "
+			"hook manually",
+			error);
 	}
 	return prune(f, p, c, out);
 }

@@ -203,9 +203,10 @@ int plan_make(const struct cli *cli, struct plan *p)
 		struct plan_file *f = &p->files[p->n];
 
 		if (p->project && !p->agent->files[i].project)
-			return fail_with(EX_USAGE,
-					 "%s does not document a settings file for projects",
-					 p->agent->title);
+			return fail_with(
+				EX_USAGE,
+				"--project: %s has no documented settings file for projects",
+				p->agent->title);
 		f->row = &p->agent->files[i];
 		if (!find_place(p, f->row, path, base))
 			return fail_with(EX_USAGE, "HOME must be an absolute path");

@@ -69,7 +69,7 @@ static int resolve(struct target *t, struct error *error)
 		return 0;
 	}
 	if (errno != ENOENT)
-		return refuse_errno("cannot be accessed", error);
+		return refuse_errno("cannot access the file", error);
 	if (resolve_folder(t->path, folder, rest) != 0)
 		return refuse_errno("cannot access the parent folder", error);
 	if (strlen(folder) + strlen(rest) >= PATH_MAX)
@@ -112,9 +112,9 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 	int r;
 
 	if (fd < 0)
-		return errno == ENOENT ? -ENOENT : refuse_errno("cannot be read", error);
+		return errno == ENOENT ? -ENOENT : refuse_errno("cannot read the file", error);
 	if (fstat(fd, ret_st) != 0)
-		return refuse_errno("cannot be read", error);
+		return refuse_errno("cannot read the file", error);
 	r = check_file(ret_st, error);
 	if (r != 0)
 		return r;
@@ -123,7 +123,7 @@ static int read_file(const char *path, struct buf *out, struct stat *ret_st, str
 		return refuse(error, REFUSE_TOO_LARGE, "the file is larger than %d bytes",
 			      EDIT_FILE_MAX);
 	errno = -r;
-	return r == 0 ? 0 : refuse_errno("cannot be read", error);
+	return r == 0 ? 0 : refuse_errno("cannot read the file", error);
 }
 
 static int read_both(struct target *t, struct error *error)
@@ -255,9 +255,9 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	r = fill(fd, t, text);
 	close(fd);
 	errno = -r;
-	r = r == 0 ? check_unchanged(t, error) : refuse_errno("cannot be written", error);
+	r = r == 0 ? check_unchanged(t, error) : refuse_errno("cannot write the file", error);
 	if (r == 0 && rename(temp, path) != 0)
-		r = refuse_errno("cannot be replaced", error);
+		r = refuse_errno("cannot replace the file", error);
 	if (r != 0)
 		unlink(temp);
 	else
@@ -286,7 +286,7 @@ int target_keep_backup(const struct target *t, struct error *error)
 			break;
 	}
 	errno = -r;
-	return refuse_errno("cannot keep the older backup", error);
+	return refuse_errno("cannot rename the older backup", error);
 }
 
 int target_back_up(const struct target *t, struct error *error)
@@ -303,7 +303,7 @@ int target_remove(const struct target *t, struct error *error)
 	int r = check_unchanged(t, error);
 
 	if (r == 0 && unlink(t->real) != 0)
-		r = refuse_errno("cannot be removed", error);
+		r = refuse_errno("cannot remove the file", error);
 	return r;
 }
 

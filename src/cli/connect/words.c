@@ -53,7 +53,8 @@ static int read_door(const struct koine_value *status, struct door *ret, struct 
 	if (!l)
 		return refuse(
 			error, REFUSE_UNAVAILABLE,
-			"koined has no port for MCP: set [listen] mcp = on and restart koined");
+			"koined does not listen on a port for MCP: set mcp = on in [listen] and "
+			"restart koined");
 	ret->held = member_flag(l, "handed_over");
 	snprintf(ret->url, sizeof(ret->url), "http://%.*s/hook", (int)text_cut(address, 120).len,
 		 address.data);
@@ -95,8 +96,8 @@ static int check_path(const char *what, const char *path)
 			continue;
 		return fail_with(
 			EX_USAGE,
-			"the path of %s contains a quote or a control character, which agents' "
-			"settings do not support",
+			"the path of %s contains a quote or a control character, which cannot be "
+			"written into agents' settings",
 			what);
 	}
 	return 0;
@@ -117,10 +118,11 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 	char folder[PATH_MAX] = "";
 
 	if (strncmp(cli->address, "unix:", 5) != 0)
-		return fail_with(
-			EX_USAGE,
-			"agents require koined's Unix socket, but the address is %s; use --socket",
-			cli->address);
+		return fail_with(EX_USAGE,
+				 "agents connect to koined's Unix socket, but the address is %s; "
+				 "use --socket "
+				 "PATH",
+				 cli->address);
 	if (given[0] != '/' && !getcwd(folder, sizeof(folder)))
 		return fail_with(EX_NOINPUT, "cannot determine the absolute path of %s", given);
 	if (strlen(folder) + strlen(given) + 2 > PATH_MAX)

@@ -322,8 +322,8 @@ static const struct option metrics_options[] = {
 
 const struct command metrics_commands[] = {
 	{"metrics", "", "Print metrics for Prometheus",
-	 "Prints the same metrics as GET /metrics. Use --textfile with the textfile collector of "
-	 "Prometheus's node exporter.\n",
+	 "Prints the same metrics as GET /metrics. Use --textfile for the textfile "
+	 "collector of node_exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
 	 .request = {"daemon.metrics"},
 	 .examples = {"koine metrics",
@@ -426,20 +426,21 @@ static int cmd_move(struct cli *cli)
 
 static const struct command store_subs[] = {
 	{"adopt", "[FILE|URL]", "Take over a store that another user created",
-	 "koined refuses a store file of another user, because its creator controls the queued "
-	 "work. `koine store adopt` makes a copy that belongs to you. In the copy, tasks wait for "
-	 "`koine task release`, schedules are off, and there are no grants or trusted projects. "
-	 "koine keeps the old file as FILE.theirs. FILE defaults to koined's store. Stop "
-	 "koined first.\n\nkoined also refuses a PostgreSQL database whose schema koine belongs to "
-	 "another role. `koine store adopt URL` accepts that role on this machine for this "
-	 "database, and holds its queued tasks. From then on, that role can run commands as you. "
-	 "Before "
-	 "you adopt a database, stop every koined that uses it.\n",
+	 "koined does not open a store file that another user owns, because its "
+	 "queued tasks would run as you. `koine store adopt` copies the file to one "
+	 "that you own. In the copy, tasks are held until `koine task release`, "
+	 "schedules are off, and there are no grants or trusted projects. koine "
+	 "renames the old file to FILE.theirs. FILE defaults to koined's store. Stop "
+	 "koined first.\n\nkoined also does not open a PostgreSQL database in which "
+	 "another role owns the schema koine. `koine store adopt URL` accepts that "
+	 "role for this database on this machine, and holds the queued tasks. That "
+	 "role can then run commands as you. Before you adopt a database, stop every "
+	 "koined that uses it.\n",
 	 cmd_adopt, ARGS(0, 1, "takes at most one FILE or URL"),
 	 .examples = {"koine store adopt", "koine store adopt postgresql://anna@db/koine"}},
 	{"backup", "FILE", "Back up the store to a new file",
-	 "koined writes the file as the user that koined runs as, refuses to overwrite an existing "
-	 "file, and continues to serve clients.\n",
+	 "koined writes the file under its own user account, does not overwrite an "
+	 "existing file, and keeps serving clients meanwhile.\n",
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
 	 .examples = {"koine store backup ~/koine-backup.db",
 		      "koine store backup \"koine-$(date +%F).db\""}},
@@ -509,26 +510,28 @@ static const struct option restart_options[] = {
 
 static const struct option stop_options[] = {
 	DRAIN,
-	{"--force", NULL, NULL, "do not wait for running tasks, sessions and rules", option_flag,
-	 AT(force)},
+	{"--force", NULL, NULL, "do not wait until running tasks, sessions and rules have ended",
+	 option_flag, AT(force)},
 	{NULL},
 };
 
 static const struct command subs[] = {
 	{"disable", "", "Stop starting koined at login",
-	 "Undoes `koine daemon enable`. Does not stop a running koined.\n", cmd_disable, NO_ARGS,
+	 "This reverses `koine daemon enable`. A running koined keeps running.\n", cmd_disable,
+	 NO_ARGS,
 	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
-	 "Uses systemd's user manager. koined looks for agents such as claude in the PATH of this "
-	 "shell; run the command again after you change PATH. Without a user manager, the command "
-	 "prints instructions and exits with 69.\n",
+	 "Uses systemd's user manager. The command saves this shell's PATH, in which "
+	 "koined looks for agents such as claude; run it again after you change PATH. "
+	 "Without a user manager, the command prints instructions and exits with "
+	 "status 69.\n",
 	 cmd_enable, NO_ARGS,
 	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
-	 "koined keeps the last thousand lines in memory, and writes all lines to stderr, which is "
-	 "the terminal, the journal (`journalctl --user -u koined`) or koined.log in the folder of "
-	 "the store. If koined is not running, the command shows the end of the journal or "
-	 "koined.log.\n",
+	 "koined keeps the last thousand lines in memory, and writes all lines to "
+	 "stderr: the terminal, the journal (`journalctl --user -u koined`) or "
+	 "koined.log in the store's folder. If koined is not running, the command "
+	 "shows the end of the journal or koined.log.\n",
 	 cmd_log, NULL, log_options, NO_ARGS,
 	 .examples = {"koine daemon log -n 200", "koine daemon log -f"}},
 	{"reload", "", "Reload the settings",
@@ -540,9 +543,10 @@ static const struct command subs[] = {
 	 "progress continue with their previous agent.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
-	 "Listening sockets stay open, and browsers stay signed in to the page. koined starts with "
-	 "this shell's environment, unless systemd starts it. With --drain, koined first waits for "
-	 "running tasks, sessions and commands of rules.\n",
+	 "Listening sockets stay open, and browsers stay signed in to the page. "
+	 "koined starts with this shell's environment, unless systemd starts it. With "
+	 "--drain, koined first waits until running tasks, sessions and rule commands "
+	 "have ended.\n",
 	 cmd_restart, NULL, restart_options, NO_ARGS,
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
@@ -551,12 +555,13 @@ static const struct command subs[] = {
 	 "If koined is already running, the command does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners",
-	 "Works only with koine's own socket, not with the socket of another dialect.\n", NO_ARGS,
-	 .request = {"daemon.status", .print = print_status},
+	 "The command requires koine's own socket; sockets of other dialects do not "
+	 "support it.\n",
+	 NO_ARGS, .request = {"daemon.status", .print = print_status},
 	 .examples = {"koine daemon status", "koine daemon status --json"}},
 	{"stop", "", "Stop koined and wait until it has exited",
-	 "With --drain, koined first waits for running tasks, sessions and commands of rules. "
-	 "--timeout limits the wait (default 60 s).\n",
+	 "With --drain, koined first waits until running tasks, sessions and rule "
+	 "commands have ended. --timeout limits the wait (default 60 s).\n",
 	 cmd_stop, NULL, stop_options, NO_ARGS,
 	 .examples = {"koine daemon stop", "koine daemon stop --drain=10m"}},
 	{NULL},

@@ -401,8 +401,9 @@ static int wait_for_end(struct cli *cli, int process)
 		else if (process < 0 || poll(&p, 1, left) == 1)
 			return 0;
 	}
-	return fail_with(EX_TEMPFAIL,
-			 "koined is still stopping; --force does not wait for running work");
+	return fail_with(
+		EX_TEMPFAIL,
+		"koined is still stopping; with --force, it does not wait for running tasks");
 }
 
 enum { N_KINDS = 3 };

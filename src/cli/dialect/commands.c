@@ -227,8 +227,7 @@ static int print_table(const struct cli *cli, const struct places *p)
 	for (EACH(d, member_first(koine_doc_root(p->doc), "dialects")))
 		add_dialect(t, p, d);
 	if (!p->status)
-		fputs("koined is not running; when started as a service, it would listen at:\n",
-		      stderr);
+		fputs("koined is not running; as a service, it would listen at:\n", stderr);
 	return table_print(t, stdout, cli->color);
 }
 
@@ -321,8 +320,8 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 	if (!task_project_above(".", project))
 		return fail_with(
 			EX_NOINPUT,
-			"%.*s listens in a project folder, but neither this folder nor a parent "
-			"contains .aiwg",
+			"%.*s uses a socket in a project folder, but neither this folder nor a "
+			"parent contains .aiwg",
 			TEXT_ARGS(member_text(d, "name")));
 	n = snprintf(value, PATH_MAX, "unix:%s/%.*s", project, TEXT_ARGS(socket));
 	return n < PATH_MAX ? 0 : EX_DATAERR;
@@ -572,17 +571,18 @@ static const struct option options[] = {
 };
 
 static const struct command subs[] = {
-	{"disable", "DIALECT...", "Stop listening for a protocol",
+	{"disable", "DIALECT...", "Stop serving a protocol",
 	 "Removes the line that `koine dialect enable` wrote. If the dialect still listens in the "
 	 "runtime directory or at another address in koine.conf, run the command again to turn it "
 	 "off.\n",
 	 cmd_dialect_disable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialect disable nexus",
 		      "koine dialect disable hld ocg --yes --restart"}},
-	{"enable", "DIALECT...", "Listen for a protocol at its usual address",
-	 "Shows the change, asks for confirmation, and writes DIALECT = on into [listen] of your "
-	 "koine.conf. If another program listens at the usual address, koined uses a free port or "
-	 "only its own socket. For aiwg, run the command in a project folder with .aiwg.\n",
+	{"enable", "DIALECT...", "Serve a protocol at its usual address",
+	 "Shows the change, asks for confirmation, and sets DIALECT = on in the "
+	 "[listen] section of your koine.conf. If another program listens at the "
+	 "usual address, koined uses a free port or only its own socket. For aiwg, "
+	 "run the command in a project folder with .aiwg.\n",
 	 cmd_dialect_enable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialect enable nexus",
 		      "koine dialect enable hld ocg --yes --restart"}},

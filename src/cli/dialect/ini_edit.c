@@ -100,7 +100,7 @@ static int check_text(struct text file, struct error *error)
 
 	if (!nul)
 		return 0;
-	return refuse(error, REFUSE_PARSE, "line %u has a NUL character",
+	return refuse(error, REFUSE_PARSE, "line %u contains a NUL character",
 		      edit_line(file, (size_t)(nul - file.data)));
 }
 
@@ -110,7 +110,7 @@ static int check_length(const struct found *f, size_t more, struct error *error)
 
 	if (len <= INI_LINE_MAX)
 		return 0;
-	return refuse(error, REFUSE_TOO_LARGE, "line %u would have more than %d bytes",
+	return refuse(error, REFUSE_TOO_LARGE, "line %u would be longer than %d bytes",
 		      f->line.number, INI_LINE_MAX);
 }
 
@@ -210,7 +210,7 @@ int ini_put(struct text file, struct ini_key key, const char *value, struct buf 
 		return change_value(file, &f, value, out, error);
 	if (strlen(key.key) + strlen(" = ") + strlen(value) + added.len > INI_LINE_MAX)
 		return refuse(error, REFUSE_TOO_LARGE,
-			      "the line for %s would have more than %d bytes", key.key,
+			      "the line for %s would be longer than %d bytes", key.key,
 			      INI_LINE_MAX);
 	if (f.has_section)
 		return add_key(file, &f, key, value, out);

@@ -195,7 +195,8 @@ void check_sessions(struct exam *e)
 	struct probe own;
 
 	if (!program) {
-		exam_find(e, MARK_SKIPPED, "this koined does not report its session program");
+		exam_find(e, MARK_SKIPPED,
+			  "this version of koined does not report which program runs sessions");
 		return;
 	}
 	if (member_flag(program, "found")) {
@@ -511,7 +512,8 @@ void check_access(struct exam *e)
 		exam_find(e, MARK_OK, "sockets and ports: only you and root have access");
 	else
 		exam_find(e, MARK_SKIPPED,
-			  "not checked: koined --check does not report access rights");
+			  "not checked: this version of koined --check does not report access "
+			  "rights");
 }
 
 /* ---- the store ---- */
@@ -555,7 +557,7 @@ static bool check_file(struct exam *e, const char *path)
 	if (fd < 0 || fstat(fd, &st) != 0)
 		return true; /* there is none yet, or it is another's */
 	if (st.st_uid != owner) {
-		exam_find(e, MARK_BAD, "%s is owned by user %u, who can change its content", path,
+		exam_find(e, MARK_BAD, "%s is owned by user %u, who can change it", path,
 			  (unsigned)st.st_uid);
 		exam_command(e, "koine store adopt %s", exam_word(path, word));
 		return false;
@@ -587,7 +589,7 @@ static bool check_room(struct exam *e, const char *path)
 		return true;
 	mb = (unsigned long long)fs.f_bavail * fs.f_frsize >> 20;
 	if (fs.f_flag & ST_RDONLY) {
-		exam_find(e, MARK_BAD, "the disk of %s is read-only", folder);
+		exam_find(e, MARK_BAD, "%s is on a read-only filesystem", folder);
 		exam_command(e, "%smount -o remount,rw \"$(stat -c %%m %s)\"", as_root(),
 			     exam_word(folder, word));
 		return false;
@@ -601,7 +603,7 @@ static bool check_room(struct exam *e, const char *path)
 	if (mb >= ROOM_WARN_MB)
 		return true;
 	exam_find(e, mb < ROOM_BAD_MB ? MARK_BAD : MARK_WARN,
-		  "the disk of %s has only %llu MB of free space", folder, mb);
+		  "the filesystem of %s has only %llu MB free", folder, mb);
 	exam_advise(e, "Free some disk space.");
 	return false;
 }

@@ -260,7 +260,7 @@ static void find_unreadable(struct exam *e, const struct plan *p)
 
 	exam_find(e, broken ? MARK_BAD : MARK_WARN, "%s: %s", p->agent->title, p->error.text);
 	if (broken)
-		exam_advise(e, "Fix that file by hand; koine does not change a file that it cannot "
+		exam_advise(e, "Fix that file manually; koine does not change files that it cannot "
 			       "parse.");
 	else
 		exam_advise(e, "Check that file: koine cannot tell whether %s is connected.",
@@ -325,7 +325,8 @@ static void find_start(struct exam *e, const struct agent *agent)
 		return;
 	*p = (struct plan) {.agent = agent, .quiet = true, .starts = true};
 	if (plan_make(e->cli, p) == 0 && p->files[0].changes) {
-		exam_find(e, MARK_WARN, "neither %s nor a service manager starts koined",
+		exam_find(e, MARK_WARN,
+			  "nothing starts koined automatically, neither %s nor a service manager",
 			  agent->title);
 		exam_command(e, "koine connect %s", agent->name);
 	}

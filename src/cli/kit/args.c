@@ -172,7 +172,7 @@ int args_params(const struct cli *cli, bool is_any, char **ret_params)
 	if (args_is_stdin(cli))
 		return from_stdin(is_any, ret_params);
 	if (cli->n_args == 1 && is_whole(cli->args[0], is_any))
-		return whole("JSON parameters", text_of(cli->args[0]), is_any, ret_params);
+		return whole("the parameters", text_of(cli->args[0]), is_any, ret_params);
 	if (koine_json_new(&j) != 0)
 		return out_of_memory();
 	koine_json_begin_object(j);

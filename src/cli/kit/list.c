@@ -186,7 +186,7 @@ static void print_below(FILE *out, struct text *below, size_t n_cells)
 	if (b.n_lost > 0) {
 		fputs("    (", out);
 		print_count(out, b.n_lost);
-		fputs(" earlier bytes were not stored)\n", out);
+		fputs(" earlier bytes are not stored)\n", out);
 	}
 	print_lines(out, "    ", b.lines);
 	below->data += sizeof(b);

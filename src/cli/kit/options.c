@@ -39,8 +39,8 @@ const struct option options_of_all[] = {
 	{"--socket", "-s", "PATH", "connect to this Unix socket", option_word, AT(socket)},
 	{"--url", "-u", "URL", "connect to http://HOST[:PORT][/PATH], tcp:HOST:PORT or unix:PATH",
 	 option_word, AT(url)},
-	{"--framing", NULL, "line|length|http|gob", "set the framing; gob is Go's net/rpc",
-	 option_choice, AT(framing)},
+	{"--framing", NULL, "line|length|http|gob",
+	 "set how messages are framed; gob is Go's net/rpc", option_choice, AT(framing)},
 	{"--timeout", "-t", "TIME",
 	 "set the timeout of the call: 90, 10m, 2h (default: 30s; 60s over HTTP; none for chat and "
 	 "send)",
@@ -55,7 +55,8 @@ const struct option options_of_all[] = {
 	 set_uid, AT(server_uid), "a number"},
 	{"--json", "-j", NULL, "print the result as JSON on one line", option_flag, AT(json)},
 	{"--color", NULL, "auto|always|never",
-	 "set when to use colors; default auto: on a terminal, unless NO_COLOR is set",
+	 "use colors: always, never, or auto (the default: on a terminal, unless "
+	 "NO_COLOR is set)",
 	 option_choice, AT(color)},
 	{"--version", "-V", NULL, "print the version", option_flag, AT(version)},
 	{"--help", "-h", NULL, "show help", option_flag, AT(help)},
@@ -179,7 +180,7 @@ static const char *describe_kind(const struct option *o)
 	if (o->set == option_span || o->set == option_seconds)
 		return "such as 90, 10m, 2h or 7d";
 	if (o->set == option_number || o->set == option_limit)
-		return o->min > 0 ? "a whole number above 0" : "a whole number";
+		return o->min > 0 ? "a positive integer" : "an integer";
 	return o->set == option_decimal ? "a number" : NULL;
 }
 
@@ -191,7 +192,7 @@ static int invalid_value(const struct option *o, const char *value)
 
 	if (choices) {
 		format_choices(choices, list);
-		complain("invalid %s '%s': use %s", o->name, value, list);
+		complain("invalid %s '%s': expected %s", o->name, value, list);
 	} else {
 		complain("invalid %s '%s': expected %s%s%s", o->name, value, o->value,
 			 accepted ? ", " : "", accepted ? accepted : "");

@@ -109,8 +109,8 @@ static int dial_failed(const struct cli *cli, int fault, char error[TALK_ERROR])
 			    talk_is_gob(cli) ? "agent" : "the server",
 			    cli->address + (is_unix ? 5 : 0));
 	if (is_unix && (fault == -ENOENT || fault == -ECONNREFUSED))
-		return fail(error, EX_UNAVAILABLE, "no koined at %s (is it running? try: %s)",
-			    cli->address + 5,
+		return fail(error, EX_UNAVAILABLE,
+			    "koined is not running: no answer at %s (try: %s)", cli->address + 5,
 			    cli->options.socket || cli->options.url ? "koined"
 								    : "koine daemon start");
 	if (fault == -EINVAL)

@@ -356,9 +356,9 @@ static int take_opened(struct pipe *p, struct text error)
 		write_opening(p);
 		return 0;
 	}
-	complain_of("koined does not serve MCP here", error);
-	r = refuse_all(p,
-		       "this koined does not serve MCP here; see the error that koine mcp printed");
+	complain_of("koined does not serve MCP at this address", error);
+	r = refuse_all(p, "koined does not serve MCP at this address; see the error that koine mcp "
+			  "printed");
 	return r != 0 ? r : EX_PROTOCOL;
 }
 
@@ -705,10 +705,12 @@ static int cmd_mcp(struct cli *cli)
 
 static const struct option options[] = {
 	{"--project", NULL, "DIR|NAME",
-	 "use the memories of this project; default: the project of the current directory",
+	 "use the memories of this project; default: the project of the current "
+	 "directory",
 	 option_word, AT(project), .usual = "."},
 	{"--tools", NULL, "LIST",
-	 "offer only these tools: memory,tasks,human,permission; default: memory,tasks,human",
+	 "offer only these tool groups: memory,tasks,human,permission (default: "
+	 "memory,tasks,human)",
 	 option_word, AT(tools), .choices = "memory|tasks|human|permission"},
 	{"--start", NULL, NULL, "start koined if it is not running", option_flag, AT(start)},
 	{NULL},

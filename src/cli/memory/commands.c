@@ -109,8 +109,9 @@ static int memory_find_server(struct cli *cli)
 	/* ash would ignore them, and tell more than was asked for. */
 	if (ash && own_option(o))
 		return fail_with(EX_USAGE,
-				 "%s requires koine's own socket, but %s is the socket of ash; set "
-				 "--socket or KOINE_SOCKET",
+				 "%s requires koine's own socket, but %s is ash's socket; use "
+				 "--socket or set "
+				 "KOINE_SOCKET",
 				 own_option(o), ash);
 	if (ash && needs_koine(cli))
 		return fail_with(
@@ -167,26 +168,28 @@ struct koine_json *memory_id_params(const struct cli *cli, struct text id)
 #define THIS_CHAT \
 	{"--this-chat", NULL, NULL, "show only memories from this chat", option_flag, AT(this_chat)}
 #define THEN \
-	{"--at", NULL, "TIME", "show memories that were valid at TIME: 2026-05-31, 2026-05-31T12:00Z", option_word, AT(at), .param = "at"}
+	{"--at", NULL, "TIME", "show memories that were valid at TIME (2026-05-31 or 2026-05-31T12:00Z)", option_word, AT(at), .param = "at"}
 #define REPLACED \
-	{"--replaced", NULL, NULL, "include changed and replaced memories", option_flag, AT(replaced), \
+	{"--replaced", NULL, NULL, "include replaced memories and earlier versions", option_flag, AT(replaced), \
 		.param = "include_replaced"}
 #define LIMIT(help) \
-	{"--limit", "-n", "N", help, option_number, AT(limit), "a whole number", INT64_MIN}
+	{"--limit", "-n", "N", help, option_number, AT(limit), "an integer", INT64_MIN}
 /* clang-format on */
 
 static const struct option memory_options[] = {
-	{"--user", NULL, "USER", "select the owner of the memories; default: ASH_USER_ID",
-	 option_name, AT(user), .env = "ASH_USER_ID"},
-	{"--chat", NULL, "CHAT", "include memories of this chat; default: ASH_CHAT_ID", option_name,
-	 AT(chat), .env = "ASH_CHAT_ID"},
+	{"--user", NULL, "USER", "use the memories of USER (default: $ASH_USER_ID)", option_name,
+	 AT(user), .env = "ASH_USER_ID"},
+	{"--chat", NULL, "CHAT", "include the memories of CHAT (default: $ASH_CHAT_ID)",
+	 option_name, AT(chat), .env = "ASH_CHAT_ID"},
 	{"--chat-type", NULL, "TYPE",
-	 "set the type of the chat (private, group, ...); default: ASH_CHAT_TYPE", option_name,
+	 "set the type of the chat: private, group, ... (default: $ASH_CHAT_TYPE)", option_name,
 	 AT(chat_type), .env = "ASH_CHAT_TYPE"},
 	{"--project", NULL, "DIR|NAME",
-	 "include the memories of a project; default: the project of this folder", option_word,
-	 AT(project), .implied = "."},
-	{"--common", NULL, NULL, "include only common memories", option_flag, AT(common)},
+	 "include the memories of a project (default: the project of the current "
+	 "directory)",
+	 option_word, AT(project), .implied = "."},
+	{"--common", NULL, NULL, "use only memories that belong to no user, chat or project",
+	 option_flag, AT(common)},
 	{NULL},
 };
 
@@ -237,9 +240,8 @@ static const struct option show_options[] = {
 };
 
 static const struct option delete_options[] = {
-	{"--purge", NULL, NULL,
-	 "delete the memory permanently from the store, history, vectors and index files",
-	 option_flag, AT(purge), .param = "purge"},
+	{"--purge", NULL, NULL, "delete the memory permanently, with its history", option_flag,
+	 AT(purge), .param = "purge"},
 	{"--yes", "-y", NULL, "do not ask for confirmation", option_flag, AT(yes)},
 	{NULL},
 };
@@ -250,7 +252,8 @@ static const struct option restore_options[] = {
 };
 
 static const struct option review_options[] = {
-	{"--list", NULL, NULL, "list the facts without asking", option_flag, AT(list)},
+	{"--list", NULL, NULL, "list the facts without asking for decisions", option_flag,
+	 AT(list)},
 	{"--accept", NULL, "ID", "accept a fact (repeatable)", option_list, AT(accept), .max = 64,
 	 .completes = COMPLETES_DRAWN},
 	{"--reject", NULL, "ID", "reject a fact (repeatable)", option_list, AT(reject), .max = 64,
@@ -273,7 +276,7 @@ static int need_text(const struct cli *cli, struct buf *all)
 	buf_add_char(all, '\0');
 	if (r != 0 || all->err == 0)
 		return r;
-	return fail_with(EX_DATAERR, "cannot use this text: %s", strerror(-all->err));
+	return fail_with(EX_DATAERR, "invalid text: %s", strerror(-all->err));
 }
 
 /* The order of ash's own client. */
@@ -579,19 +582,17 @@ static int cmd_restore(struct cli *cli)
 
 static const struct command subs[] = {
 	{"search", "QUERY... | - | --query QUERY", "Search memories, best match first",
-	 "QUERY is plain words. Use - to read QUERY from stdin. SCORE is the similarity, from 0 to "
-	 "1. "
-	 "On a terminal, koine "
-	 "prints matching words in bold and truncates long memories.\n",
+	 "QUERY is plain text. Use - to read QUERY from stdin. SCORE is the "
+	 "similarity, from 0 to 1. On a terminal, koine prints matching words in bold "
+	 "and truncates long memories.\n",
 	 cmd_search, NULL, search_options,
 	 ARGS(0, INT_MAX, "requires QUERY, --query QUERY, or - for stdin"),
 	 .request = {"memory.search", .print = memory_print_hits},
 	 .examples = {"koine memory search where does anna live",
 		      "koine memory search -n 3 deploy"}},
 	{"add", "CONTENT... | -", "Add a memory",
-	 "Use - to read the content from stdin. After `memory add`, -s means --source; use "
-	 "--socket for "
-	 "the socket.\n",
+	 "Use - to read the content from stdin. In this command, -s is short for "
+	 "--source, not for --socket.\n",
 	 cmd_add, NULL, add_options, ARGS(1, INT_MAX, "requires CONTENT, or - for stdin"),
 	 .request = {"memory.add", .print = print_added},
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",
@@ -615,13 +616,13 @@ static const struct command subs[] = {
 	 .request = {"memory.get", .arg = "memory_id", .print = memory_print_one},
 	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
-	 BY_ID "Shows the current content, its earlier versions, and the versions of the memories "
-	       "that it replaced, newest first.\n",
+	 BY_ID "The command lists all versions, newest first, including those of memories "
+	       "that this memory replaced.\n",
 	 ONE_ID, .request = {"memory.history", .arg = "memory_id", .print = memory_print_history},
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
 	{"edit", "ID", "Edit a memory in your editor",
-	 BY_LONG_ID "The editor is VISUAL, EDITOR or vi. If you do not change the content, koine "
-		    "sends nothing.\n",
+	 BY_LONG_ID "The editor is $VISUAL, $EDITOR or vi. If you do not change the content, "
+		    "koine sends nothing.\n",
 	 cmd_memory_edit, ONE_ID,
 	 .examples = {"koine memory edit 14a446bf", "EDITOR=nano koine memory edit 14a4"}},
 	{"review", "[--list | --accept ID | --reject ID]...",
@@ -652,14 +653,16 @@ static const struct command subs[] = {
 
 const struct command memory_commands[] = {
 	{"memory", "COMMAND [ARGUMENT]...", "Search, add and manage memories",
-	 "The command connects to the first of these addresses that exists: --url or --socket, "
-	 "KOINE_SOCKET, ASH_RPC_SOCKET (ash's socket, which supports search, add, list and "
-	 "delete), koine's default socket, /run/ash/rpc.sock. koine retries a refused connection "
-	 "after 0.5, 1 and 2 seconds.\n\n--user and --chat, or ASH_USER_ID and ASH_CHAT_ID, select "
-	 "the owner. Without them you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends "
-	 "its value as the context token.\n\n--project adds the memories of a project. A value "
-	 "that starts with '.' or '/' is a DIR; its project is named after the git remote or, "
-	 "without a remote, after the working tree or folder. Any other value is a NAME.\n",
+	 "The command connects to the first of these addresses that exists: --url or "
+	 "--socket, KOINE_SOCKET, ASH_RPC_SOCKET (ash's socket, which supports "
+	 "search, add, list and delete), koine's default socket, /run/ash/rpc.sock. "
+	 "koine retries a refused connection after 0.5, 1 and 2 seconds.\n\n--user "
+	 "and --chat, or ASH_USER_ID and ASH_CHAT_ID, select the owner. Without them "
+	 "you see all memories. If ASH_CONTEXT_TOKEN is set, koine sends its value as "
+	 "the context token.\n\n--project adds the memories of a project. A value "
+	 "that starts with '.' or '/' is a directory. The name of its project comes "
+	 "from the git remote or, without a remote, from the path of the working tree "
+	 "or directory. Any other value is a NAME.\n",
 	 NULL, subs, memory_options, sizeof(struct memory_options), memory_find_server,
 	 .completes = COMPLETES_MEMORY, .scope = memory_scope,
 	 .examples = {"koine memory add \"Anna moved to Oslo in May\"",

@@ -311,7 +311,7 @@ static int write_page(struct exporter *e, const struct koine_value *page)
 	struct text cursor = member_text(page, "cursor");
 
 	if (koine_value_kind(entries) != KOINE_ARRAY || cursor.len >= sizeof(e->cursor))
-		return fail_with(EX_PROTOCOL, "the response is not a page of memories");
+		return fail_with(EX_PROTOCOL, "the response is not a valid list of memories");
 	e->ended = !entry || !cursor.data;
 	if (cursor.data)
 		member_copy(page, "cursor", e->cursor, sizeof(e->cursor));
@@ -500,9 +500,8 @@ static int check_line(const struct importer *m, struct text t)
 		return out_of_memory();
 	if (r == 0 && kind == KOINE_OBJECT)
 		return 0;
-	return fail_with(
-		EX_DATAERR, "%s:%lld: %s%s", m->name, m->line,
-		r == 0 ? "the line must be a JSON object" : "invalid JSON: ", r == 0 ? "" : error);
+	return fail_with(EX_DATAERR, "%s:%lld: %s%s", m->name, m->line,
+			 r == 0 ? "expected a JSON object" : "invalid JSON: ", r == 0 ? "" : error);
 }
 
 /* "entry N" in the refusal says which one it was; -1 if it does not. */

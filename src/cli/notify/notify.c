@@ -40,7 +40,7 @@ static int print_test(const struct cli *cli, const struct koine_value *result)
 		printf("%s was pressed by %.*s\n", text_is(pressed, "approve") ? "Approve" : "Deny",
 		       TEXT_ARGS(member_text(result, "by")));
 	else
-		printf("test message sent by %s, which has no buttons\n", cli->args[0]);
+		printf("sent a test message through %s, which has no buttons\n", cli->args[0]);
 	return 0;
 }
 

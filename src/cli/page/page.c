@@ -287,7 +287,7 @@ static int cmd_page(struct cli *cli)
 
 static const struct option options[] = {
 	{"--no-open", NULL, NULL, "only print the link", option_flag, AT(no_open)},
-	{"--link", NULL, "URL", "print a link for another address, with instructions", option_word,
+	{"--link", NULL, "URL", "print a link for the address URL, with instructions", option_word,
 	 AT(link)},
 	{"--sessions", NULL, NULL, "list signed-in browsers", option_flag, AT(sessions)},
 	{"--end", NULL, "ID", "sign out one browser", option_word, AT(end)},
@@ -296,9 +296,9 @@ static const struct option options[] = {
 
 const struct command page_commands[] = {
 	{"page", "", "Open the web page: inbox, tasks, sessions, memory",
-	 "Prints a sign-in link for one browser and opens it if there is a display. koined then "
-	 "serves the page until it stops. To serve the page after every start, set [listen] page = "
-	 "on.\n",
+	 "Prints a sign-in link for one browser and opens it if there is a display. "
+	 "koined serves the page until it stops. To serve it after every start, set "
+	 "[listen] page = on.\n",
 	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS,
 	 .examples = {"koine page", "koine page --no-open"}},
 	{NULL},

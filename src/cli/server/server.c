@@ -524,7 +524,7 @@ static int cmd_ping(struct cli *cli)
 	"See koine(1).\n"
 
 static const struct option discover_options[] = {
-	{"--markdown", NULL, NULL, "print a reference in Markdown, with koined's MCP tools",
+	{"--markdown", NULL, NULL, "print a reference in Markdown, including koined's MCP tools",
 	 option_flag, OPTION_AT(struct server_options, markdown)},
 	{NULL},
 };
@@ -549,9 +549,8 @@ const struct command server_commands[] = {
 	 .examples = {"koine discover", "koine discover task.add"}},
 	{"wire", "METHOD [key=value | key:=JSON | JSON | -]...",
 	 "Call a method and show the bytes sent and received",
-	 PARAMS_HELP
-	 "\nSent lines begin with \"> \", received lines with \"< \". koine shows bytes that are "
-	 "not printable ASCII as \\xNN, and the token of --token-file as ***.\n",
+	 PARAMS_HELP "\nSent lines begin with \"> \", received lines with \"< \". Bytes that are "
+		     "not printable ASCII appear as \\xNN, and the token of --token-file as ***.\n",
 	 cmd_wire, ARGS(1, INT_MAX, "requires a method: koine wire METHOD [key=value]..."),
 	 .examples = {"koine wire ping", "koine wire memory.search query=oslo"}},
 	{NULL},

@@ -16,7 +16,7 @@
 		option_flag, AT(follow)}, \
 	{"--model", "-m", "MODEL", "set the model that the agent uses", option_word, \
 		.param = "model"}, \
-	{"--agent", "-a", "NAME", "run this agent: claude, or an agent in koine.conf", \
+	{"--agent", "-a", "NAME", "run this agent: claude, or an agent defined in koine.conf", \
 		option_word, .param = "agent", .completes = COMPLETES_AGENT}, \
 	{"--title", NULL, "TITLE", "set the title of the session", option_word, \
 		.param = "title"}, \
@@ -56,11 +56,12 @@ static const struct option session_log_options[] = {
 	 "ends",
 	 option_flag, AT(follow)},
 	{"--last", "-n", "N", "show only the last N events", option_number, AT(last),
-	 "a whole number above 0", 1},
+	 "a positive integer", 1},
 	{"--full", NULL, NULL, "show tool inputs and results in full", option_flag, AT(full)},
 	{"--raw", NULL, NULL, "include output lines that koined could not parse", option_flag,
 	 AT(raw)},
-	{"--chain", NULL, NULL, "first print the sessions that this session continues", option_flag,
+	{"--chain", NULL, NULL,
+	 "first print the messages of the sessions that this session continues", option_flag,
 	 AT(chain)},
 	{NULL},
 };
@@ -224,15 +225,15 @@ static const struct command subs[] = {
 	 .request = {"session.get", .arg = "id", .form = &session_form},
 	 .examples = {"koine session show 6f1c", "koine session show 6f1c --json"}},
 	{"log", "ID", "Print the messages of a session",
-	 BY_ID "Tool calls begin with *, tool results with =. Without --full, koine truncates each "
-	       "call and result to one line. With -f, Ctrl-C exits and the session keeps running. "
-	       "With --json, each line is one event as an object; with -f, the last line is the "
-	       "session.\n",
+	 BY_ID "Tool calls begin with *, tool results with =. Without --full, koine "
+	       "truncates each call and result to one line. With -f, Ctrl-C exits and the "
+	       "session keeps running. With --json, each line is one event (a JSON object); "
+	       "with -f, the last line is the session object.\n",
 	 cmd_log, NULL, session_log_options, ONE_ID, .request = {"session.get", .arg = "id"},
 	 .examples = {"koine session log 6f1c", "koine session log -f 6f1c"}},
 	{"continue", "ID [OPTION]... [--] QUERY... | -", "Continue a session with a new query",
-	 BY_ID "If the session is running, koined interrupts it first. Omitted options keep their "
-	       "values.\n" EXITS,
+	 BY_ID "If the session is running, koined interrupts it first. Options that you "
+	       "omit keep the session's values.\n" EXITS,
 	 launch, NULL, session_continue_options, .request = {"session.continue", .arg = "id"},
 	 ARGS(2, INT_MAX, "requires ID and QUERY, or - for stdin"),
 	 .examples = {"koine session continue 6f1c \"now add a test\"",

@@ -526,7 +526,7 @@ void session_print_pending(const struct cli *cli, const struct koine_value *appr
 		print_question(approval, 10 * room(cli));
 	} else {
 		PRINT(stdout, TEXT(" waits for approval: koine approve "), id,
-		      TEXT(", or koine deny "), id, TEXT(" --comment WHY"));
+		      TEXT(", or koine deny "), id, TEXT(" --comment TEXT"));
 	}
 	print_plain(cli);
 	fputc('\n', stdout);

@@ -103,15 +103,15 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 #define PROJECT \
 	{"--project", NULL, "DIR", "select a project; default: KOINE_PROJECT, or the nearest folder with .aiwg", option_text, \
 	 AT(project)}
-#define PRIORITY {"--priority", "-p", "N", "set the priority; the default is 0, and higher numbers start first", option_decimal, .param = "priority"}
+#define PRIORITY {"--priority", "-p", "N", "set the priority; tasks with a higher priority start first (default: 0)", option_decimal, .param = "priority"}
 #define AFTER \
 	{"--after", NULL, "ID", "start after task ID has completed (repeatable)", option_list, \
 	 AT(after), .max = 64}
 #define TIMEOUT(help, least) \
-	{"--timeout", NULL, "TIME", "set the timeout of each attempt: 90, 10s, 15m, 2h" help, \
+	{"--timeout", NULL, "TIME", "set the timeout of each attempt: 90, 10m, 2h" help, \
 	 option_span, .min = least, .param = "timeout"}
 #define WHERE \
-	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", \
+	{"--host", NULL, "NAME", "run on host NAME; \"any\" means any host", \
 	 option_word, .param = "host"}, \
 	{"--on", NULL, "LABEL", "run only on a host with this label", option_word, .param = "on"}
 /* For both ways to add one. */
@@ -129,7 +129,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 	 .param = "retries"}, \
 	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
 	 .min = 1, .param = "retry_delay"}, \
-	{"--stash", NULL, NULL, "do not start the task before `koine task enqueue`", option_flag, .param = "stash"}, \
+	{"--stash", NULL, NULL, "add the task stashed: it starts only after `koine task enqueue`", option_flag, .param = "stash"}, \
 	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, copy it from your environment (repeatable)", \
 	 option_list, AT(env)}, \
 	{"--wait", "-w", NULL, "wait until the task ends, and exit with its exit code", option_flag, AT(wait)}, \
@@ -171,7 +171,7 @@ static const struct option task_edit_options[] = {
 	 "run this agent: claude, or an agent defined in koine.conf; \"\" selects the default",
 	 option_text, .param = "runner", .completes = COMPLETES_AGENT},
 	TIMEOUT("; 0 selects the default", 0),
-	{"--host", NULL, "NAME", "run on host NAME, or on any host if NAME is any", option_word,
+	{"--host", NULL, "NAME", "run on host NAME; \"any\" means any host", option_word,
 	 .param = "host"},
 	{"--on", NULL, "LABEL", "run only on a host with this label; \"\" means any host",
 	 option_text, .param = "on"},
@@ -199,8 +199,8 @@ static const struct option task_log_options[] = {
 };
 
 static const struct option task_wait_options[] = {
-	{"--status", NULL, "success|any", "with any, exit with 0 even if tasks failed",
-	 option_choice, AT(status)},
+	{"--status", NULL, "success|any",
+	 "with --status any, exit with status 0 even if tasks failed", option_choice, AT(status)},
 	{NULL},
 };
 
@@ -456,8 +456,7 @@ static int cmd_parallel(struct cli *cli)
 	int r;
 
 	if (end == cli->args[0] || *end != '\0' || n < 0 || n > INT_MAX)
-		return fail_with(EX_USAGE,
-				 "invalid number of tasks '%.60s': expected a whole number",
+		return fail_with(EX_USAGE, "invalid number of tasks '%.60s': expected an integer",
 				 cli->args[0]);
 	j = params_new();
 	params_add_int(j, "parallel", n);
@@ -468,7 +467,7 @@ static int cmd_parallel(struct cli *cli)
 	if (o->group)
 		snprintf(name, sizeof(name), "group %.200s:", o->group);
 	if (n > 0)
-		snprintf(did, sizeof(did), "at most %ld at a time until koined restarts", n);
+		snprintf(did, sizeof(did), "at most %ld tasks at a time until koined restarts", n);
 	call_say(cli, a, text_of(name), did);
 	return 0;
 }
@@ -486,16 +485,16 @@ static int cmd_parallel(struct cli *cli)
 
 static const struct command subs[] = {
 	{"add", "[OPTION]... [--] PROMPT... | -", "Add a task and print its id",
-	 "Use - to read the prompt from stdin; --stdin appends stdin to PROMPT. TIME is a number "
-	 "of seconds, or 10s, 15m, 2h, 1d, 1h30m. With --follow, stdout contains only the output "
-	 "of the task.\n" EXITS,
+	 "Use - to read the prompt from stdin; --stdin appends stdin to PROMPT. TIME "
+	 "is a number of seconds, or 10m, 2h, 7d, 1h30m. With --follow, stdout "
+	 "contains only the output of the task.\n" EXITS,
 	 cmd_task_add, NULL, task_add_options, ARGS(0, INT_MAX, "requires PROMPT, or - for stdin"),
 	 .request = {"task.add"},
 	 .examples = {"koine task add fix the tests",
 		      "koine task add --follow --after task-0007 \"update the changelog\"",
 		      "koine task add --delay 2h --retry 3 -- check the links"}},
-	{"list", "", "List tasks: running, waiting, then ended, each newest first", NULL, cmd_list,
-	 NULL, task_list_options, NO_ARGS, .request = {"task.find", .with = {"open_first", "true"}},
+	{"list", "", "List running, then waiting, then ended tasks", NULL, cmd_list, NULL,
+	 task_list_options, NO_ARGS, .request = {"task.find", .with = {"open_first", "true"}},
 	 .examples = {"koine task list", "koine task list --state failed --all-projects"}},
 	{"show", "ID", "Show one task in full", BY_ID, ONE_ID,
 	 .request = {"task.show", .arg = "id", .form = &task_form},
@@ -518,8 +517,8 @@ static const struct command subs[] = {
 	 .request = {"task.cancel", .arg = "taskId", .did = "cancelled"},
 	 .examples = {"koine task cancel 3", "koine task cancel 3 4 5"}},
 	{"release", "ID...", "Release held tasks",
-	 BY_ID "A task is held if it came with a project that you have not trusted, or with an "
-	       "adopted store.\n",
+	 BY_ID "koined holds tasks of projects that you do not trust, and of adopted "
+	       "stores.\n",
 	 IDS, .request = {"task.release", .arg = "id", .named = "id", .did = "released"},
 	 .examples = {"koine task release 3", "koine task release 3 4 5"}},
 	{"delete", "ID... | --all", "Delete ended tasks and their output",
@@ -531,8 +530,9 @@ static const struct command subs[] = {
 	 .examples = {"koine task delete 3", "koine task delete --all --successful-only",
 		      "koine task delete --all -g docs --all-projects"}},
 	{"retry", "ID...", "Retry failed or cancelled tasks",
-	 BY_ID "Also queues the tasks that were skipped because task ID failed. If a dependency of "
-	       "a task did not complete, the command fails; retry the dependency instead.\n",
+	 BY_ID "The command also requeues the tasks that were skipped because ID failed. If "
+	       "a dependency of a task did not complete, the command fails; retry the "
+	       "dependency instead.\n",
 	 cmd_retry, IDS, .examples = {"koine task retry 3", "koine task retry 3 4 5"}},
 	{"edit", "ID", "Change a queued task",
 	 BY_ID "Omitted options keep their values; --after replaces all dependencies. Without "
@@ -548,8 +548,8 @@ static const struct command subs[] = {
 	 .request = ENQUEUE,
 	 .examples = {"koine task enqueue 3 --delay 1h", "koine task enqueue 3 4 5"}},
 	{"pause", "[ID...]", "Pause all tasks, one group, or tasks by ID",
-	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even after a "
-	       "koined restart. The pause applies to all projects.\n",
+	 BY_ID "Running tasks continue. No new task starts until `koine task resume`, even "
+	       "if koined restarts. The pause applies to all projects.\n",
 	 cmd_pause, NULL, task_pause_options,
 	 .examples = {"koine task pause", "koine task pause -g docs"}},
 	{"resume", "[ID...]", "Resume paused tasks", BY_ID, cmd_resume, NULL, task_pause_options,
@@ -578,10 +578,11 @@ const struct command task_commands[] = {
 	 .examples = {"koine task add fix the tests", "koine task list", "koine task log -f 3"}},
 	{"run", "[OPTION]... [--] PROGRAM [ARG]... | -c LINE",
 	 "Run a command as a task, without an agent",
-	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The program runs "
-	 "in this folder, with the environment that koined sets for tasks and the variables of "
-	 "--env. koine prints the task id, which you can pass to `koine task log`, watch, wait "
-	 "and cancel. Agents cannot use this command.\n" EXITS,
+	 "The arguments go to the program unchanged; -c LINE runs a line with sh. The "
+	 "program runs in the current directory, with the environment of koined's "
+	 "tasks and the variables set with --env. koine prints the task id, which you "
+	 "can pass to `koine task log`, watch, wait and cancel. Agents cannot use "
+	 "this command.\n" EXITS,
 	 cmd_run, NULL, task_run_options, sizeof(struct task_options), task_find_project,
 	 task_print_hint, ARGS(0, INT_MAX, "requires PROGRAM, or -c LINE"),
 	 .completes = COMPLETES_TASK, .scope = task_scope, .request = {"task.run"},

@@ -371,7 +371,7 @@ static int send_prompt(struct cli *cli, const struct buf *prompt, struct koine_a
 static int add_word(struct koine_json *j, const char *word)
 {
 	if (!utf8_is_valid(word, strlen(word)))
-		return fail_with(EX_DATAERR, "'%s' is not UTF-8", word);
+		return fail_with(EX_DATAERR, "invalid argument '%s': not UTF-8", word);
 	koine_json_string(j, word);
 	return 0;
 }

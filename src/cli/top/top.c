@@ -352,12 +352,12 @@ static int cmd_top(struct cli *cli)
 
 const struct command top_commands[] = {
 	{"top", "", "Watch agents, tasks and approvals live",
-	 "Shows agents, running tasks and sessions with their last line, the queue, rates, memory "
-	 "use and today's cost. You can decide pending approvals on this screen. Keys: arrows, j "
-	 "and k "
-	 "move; a approves; d denies with a comment; r answers a question; v shows the whole "
-	 "request; g approves for the rest of the session; q quits. The screen reconnects when "
-	 "koined restarts.\n",
+	 "The screen shows agents, running tasks and sessions with their last line of "
+	 "output, the queue, rates, memory use and today's cost. You can decide "
+	 "pending approvals on this screen. Keys: arrows, j and k select a request; a "
+	 "approves it; d denies with a comment; r answers a question; v shows the "
+	 "whole request; g approves for the rest of the session; q quits. The screen "
+	 "reconnects when koined restarts.\n",
 	 cmd_top, NO_ARGS, .examples = {"koine top", "koine top --color never"}},
 	{NULL},
 };

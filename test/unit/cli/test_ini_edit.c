@@ -132,7 +132,7 @@ TEST(a_line_that_koined_would_not_read_is_refused)
 	snprintf(file, sizeof(file), "[listen]\nnexus = unix:/%0*d\n", INI_LINE_MAX - 20, 0);
 	buf_init(&out, EDIT_FILE_MAX);
 	assert_true(ini_put(text_of(file), nexus, "on", &out, &error) > 0);
-	assert_non_null(strstr(error.text, "line 2 would have more than 8192 bytes"));
+	assert_non_null(strstr(error.text, "line 2 would be longer than 8192 bytes"));
 	buf_clear(&out);
 	assert_true(ini_put(TEXT("[a]\n\0"), nexus, "on", &out, &error) > 0);
 	assert_non_null(strstr(error.text, "NUL"));
