@@ -194,8 +194,6 @@ int events_begin(struct daemon *d)
 		.host = node_name(engine->node),
 		.on_commit = engine->node ? node_announce : NULL,
 		.commit_arg = engine->node,
-		.on_gap = stop_after_gap,
-		.gap_arg = d,
 		.workers = d->workers,
 		.keep_ms = s->events_keep_days * day_ms,
 		.keep = s->events_keep,

@@ -278,8 +278,6 @@ void stop_begin(struct daemon *d, bool force);
 /* What we remember of the store is wrong: ends all programs, tells subscribers, stops, and runs the program again
  * with the sockets that it listens at. */
 void stop_to_start_anew(void *daemon, const char *reason);
-/* The same where events of others are missing. */
-void stop_after_gap(void *daemon);
 
 /* For server_opts. */
 int stop_to_restart(void *daemon, bool by_manager, bool on, const struct value *env);

@@ -152,12 +152,6 @@ void stop_to_start_anew(void *daemon, const char *reason)
 	stop_begin(d, true);
 }
 
-void stop_after_gap(void *daemon)
-{
-	stop_to_start_anew(daemon,
-			   "koined missed events from other hosts: they were already deleted");
-}
-
 /* A manager's variables stay, with all others: its unit names them. */
 static int copy_env(struct daemon *d, const struct value *env)
 {

@@ -105,6 +105,14 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
+int store_approval_pending(struct connection *c, struct arena *arena, struct text **ret_ids,
+			   unsigned *ret_n)
+{
+	QUERY sql = {"SELECT id FROM approval WHERE status = 0", .of = &rows_of_texts};
+
+	return rows_all(c, &sql, arena, ret_ids, ret_n);
+}
+
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,
 			      struct arena *arena, struct text ret_ids[2], unsigned *ret_n)
 {

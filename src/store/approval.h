@@ -30,6 +30,10 @@ int store_approval_tie(struct connection *c, int64_t seq, struct text session, i
 int store_approval_find(struct connection *c, struct text id, struct arena *arena,
 			struct approval *ret_row, bool *ret_found);
 
+/* The ids of all that are pending. */
+int store_approval_pending(struct connection *c, struct arena *arena, struct text **ret_ids,
+			   unsigned *ret_n);
+
 /* Finds ids by prefix, among all or only the pending ones, for people who type the first
  * characters. *ret_n is how many match, 2 meaning more than one; "" matches none. */
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,

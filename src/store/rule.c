@@ -120,6 +120,13 @@ int store_job_find(struct connection *c, struct text id, struct arena *arena, st
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
+int store_job_ids(struct connection *c, struct arena *arena, struct text **ret_ids, unsigned *ret_n)
+{
+	QUERY sql = {"SELECT id FROM job", .of = &rows_of_texts};
+
+	return rows_all(c, &sql, arena, ret_ids, ret_n);
+}
+
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n)
 {

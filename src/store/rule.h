@@ -41,6 +41,9 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found);
 int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
 		   bool *ret_found);
 
+int store_job_ids(struct connection *c, struct arena *arena, struct text **ret_ids,
+		  unsigned *ret_n);
+
 /* All jobs, oldest first; copied into the arena, not unpacked. */
 int store_job_list(struct connection *c, struct arena *arena, struct job **ret_rows,
 		   unsigned *ret_n);

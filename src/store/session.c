@@ -2,6 +2,7 @@
 #include "store/session.h"
 
 #include "store/db/query.h"
+#include "store/db/rows.h"
 #include "store/tally.h"
 
 /* The most events that one sweep deletes: a session may have millions. */
@@ -74,6 +75,15 @@ int store_session_wish(struct connection *c, int64_t seq, bool *ret_done)
 	QUERY sql = {"UPDATE session SET wish = 1 WHERE seq = :seq AND status < 4 RETURNING seq"};
 
 	return query_find(c, &sql, ret_done, BIND(":seq", seq));
+}
+
+int store_session_wishes(struct connection *c, struct text host, struct arena *arena,
+			 struct text **ret_ids, unsigned *ret_n)
+{
+	QUERY sql = {"SELECT id FROM session WHERE status < 4 AND wish = 1 AND host = :host",
+		     .of = &rows_of_texts};
+
+	return rows_all(c, &sql, arena, ret_ids, ret_n, BIND(":host", host));
 }
 
 int store_session_set_archived(struct connection *c, struct text id, bool archived, bool *ret_found)

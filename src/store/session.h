@@ -31,6 +31,10 @@ int store_session_settle(struct connection *c, const struct session *row, bool *
  * run any more. */
 int store_session_wish(struct connection *c, int64_t seq, bool *ret_done);
 
+/* The ids of this host's sessions that somebody wishes to end. */
+int store_session_wishes(struct connection *c, struct text host, struct arena *arena,
+			 struct text **ret_ids, unsigned *ret_n);
+
 /* What users change, independently of the rest of the row. *ret_found is false when there is no
  * such session. */
 int store_session_set_archived(struct connection *c, struct text id, bool archived,

@@ -87,6 +87,10 @@ struct task_named {
 	enum task_state *after_states; /* of those that it comes after; NULL if there are none */
 };
 
+/* The names of all that are open. */
+int store_task_open_names(struct connection *c, struct arena *arena, struct task_named **ret_tasks,
+			  unsigned *ret_n);
+
 /* By one query, and one more if any of them comes after others; in a file, by these for each. They are not read
  * in one state of the store: the dependencies may be newer than the row. */
 int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,

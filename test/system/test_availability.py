@@ -362,33 +362,45 @@ def write_rules(server, text):
     server.sql("SELECT pg_reload_conf()")
 
 
-def test_host_that_slept_past_the_log_starts_anew():
+def test_host_that_missed_deleted_events_reads_everything_again():
+    """Whatever they reported: of tasks, requests and memories. Its clients stay connected."""
     with Server() as server:
         url = server.database("koine")
-        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}, possible=["database unreachable"]) as a, \
-                Daemon("--store", url, env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "5"},
-                       possible=["database unreachable", "lease lost"], announced=["cached state is stale"]) as b:
-            with b.connect() as there:
-                add(there, "Anna runs")
-                there.call("task.add", {"prompt": "x", "stash": True})
+        with Daemon("--store", url, env={"KOINE_HOST_NAME": "alpha"}) as a, \
+                Daemon("--store", url, env={"KOINE_HOST_NAME": "beta", "KOINE_HOST_LEASE": "60"},
+                       possible=["database unreachable"], announced=["events were deleted before"]) as b, \
+                a.connect() as here, b.connect() as there, Client(b.address("unix")) as follower, \
+                Client(a.address("unix")) as asker, Client(b.address("unix")) as waiter, contextlib.ExitStack() as stack:
+            add(there, "Anna runs")
+            running = there.call("task.run", {"command": ["sleep", "1000"]})["id"]
+            wait_until(lambda: there.call("task.stats")["running"] == 1, "it to run")
+            kept = [here.call("task.add", {"prompt": "x", "stash": True})["id"] for _ in range(2)]
+            wait_until(lambda: set(kept) <= set(ids(there)), "the tasks at beta")
+            there.call("memory.search", {"query": "anna"})
+            waiter.send(request("task.wait", {"id": kept[0]}) + b"\n")
+            follower.send(request("event.subscribe", {}) + b"\n")
+            follower.read_line()
             os.kill(b.pid, signal.SIGSTOP)
-            with a.connect() as here:
-                for n in range(20):
-                    here.call("task.add", {"prompt": "x", "stash": True})
-                add(here, "Anna swims")
-                # As [events] keep does it, which deletes the oldest.
-                server.sql("DELETE FROM koine.event WHERE seq <= (SELECT max(seq) - 2 FROM koine.event)", "koine")
-                with locked(server, "session"), contextlib.ExitStack() as readers:
-                    # It finds out although all of its readers are busy.
-                    for _ in range(8):
-                        readers.enter_context(Client(b.address("unix"))).send(request("session.list") + b"\n")
-                    os.kill(b.pid, signal.SIGCONT)
-                    wait_until(lambda: b"cached state is stale" in b.log(), "it to notice")
-                wait_until(lambda: b.log().count(b" started ") == 2, "a new start")
-                with b.connect() as there:
-                    same(ids(there), ids(here), "tasks")
-                    same(found(there, "anna"), ["Anna runs", "Anna swims"], "memories")
-                    same(there.call("health")["status"], "ok", "health")
+            stack.callback(os.kill, b.pid, signal.SIGCONT)
+            here.call("task.cancel", {"taskId": kept[0]})
+            new = [here.call("task.add", {"prompt": "x", "stash": True})["id"] for _ in range(20)]
+            asker.send(request("approval.request", {"tool": "Bash", "input": {"command": "ls"}}) + b"\n")
+            wait_until(lambda: here.call("approval.list", {"status": "pending"})["approvals"], "the request")
+            add(here, "Anna swims")
+            server.sql("DELETE FROM koine.event WHERE seq <= (SELECT max(seq) - 1 FROM koine.event)", "koine")
+            os.kill(b.pid, signal.SIGCONT)
+            check(b"cancelled" in waiter.read_line(), "the waiter was not answered")
+            wait_until(lambda: ids(there) == ids(here), "tasks")
+            same(there.call("task.stats")["running"], 1, "running tasks")
+            wait_until(lambda: found(there, "anna") == ["Anna runs", "Anna swims"], "memories")
+            gone = follower.read_line()
+            while b"event.gone" not in gone:
+                gone = follower.read_line()
+            one = there.call("approval.list", {"status": "pending"})["approvals"][0]["id"]
+            there.call("approval.decide", {"id": one, "decision": "approve"})
+            check(b"approved" in asker.read_line(), "the asker was not answered")
+            same(b.log().count(b" started "), 1, "starts")
+            there.call("task.cancel", {"taskId": running})
 
 
 def read(path):

@@ -50,6 +50,29 @@ static void take_found(void *approvals, const struct record_found *found)
 			TEXT_ARGS(found->id), "out of memory");
 }
 
+static int reload(void *approvals)
+{
+	struct approvals *a = approvals;
+	int r = 0;
+
+	list_for_each (at, following, &a->pending) {
+		if (r == 0)
+			r = records_want(&a->records, (struct text) {0},
+					 list_entry(at, struct pending, link)->row.id);
+	}
+	return r;
+}
+
+static int list_pending(void *approvals, int lane, struct arena *a, struct record_found **ret,
+			unsigned *ret_n)
+{
+	const struct approvals *of = approvals;
+	struct text *ids;
+	int r = store_approval_pending(store_lane(of->opts.store, lane), a, &ids, ret_n);
+
+	return r ?: record_keys(a, ids, *ret_n, ret);
+}
+
 int approvals_follow(struct approvals *a)
 {
 	static const struct text types[] = {TEXT("approval.*")};
@@ -60,6 +83,8 @@ int approvals_follow(struct approvals *a)
 		.key = key_of,
 		.read_one = read_one,
 		.sync = take_found,
+		.reload = reload,
+		.list = list_pending,
 	};
 	const struct records_opts opts = {
 		.events = a->opts.events,

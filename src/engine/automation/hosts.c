@@ -95,6 +95,22 @@ static void take_found(void *arg, const struct record_found *found)
 	}
 }
 
+/* With the switches of their projects, and the global one. */
+static int reload(void *arg)
+{
+	struct automation *a = arg;
+	int r = records_want(&a->records, TEXT(""), TEXT(""));
+
+	list_for_each (at, following, &a->rules) {
+		const struct rule *d = &list_entry(at, struct live_rule, link)->def;
+
+		if (r == 0)
+			r = records_want(&a->records, d->project, TEXT(""))
+				    ?: records_want(&a->records, d->project, d->id);
+	}
+	return r;
+}
+
 int automation_follow(struct automation *a)
 {
 	static const struct text types[] = {TEXT("rule.*")};
@@ -104,6 +120,7 @@ int automation_follow(struct automation *a)
 		.heard = heard,
 		.read_one = read_one,
 		.sync = take_found,
+		.reload = reload,
 	};
 	const struct records_opts opts = {
 		.events = a->opts.events,

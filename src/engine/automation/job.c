@@ -610,6 +610,29 @@ static void take_found(void *arg, const struct record_found *found)
 			TEXT_ARGS(found->id));
 }
 
+static int reload(void *arg)
+{
+	struct jobs *jobs = arg;
+	int r = 0;
+
+	list_for_each (at, following, &jobs->list) {
+		if (r == 0)
+			r = records_want(&jobs->records, (struct text) {0},
+					 list_entry(at, struct live_job, link)->job.id);
+	}
+	return r;
+}
+
+static int list_ids(void *arg, int lane, struct arena *a, struct record_found **ret,
+		    unsigned *ret_n)
+{
+	const struct jobs *jobs = arg;
+	struct text *ids;
+	int r = store_job_ids(store_lane(jobs->opts.store, lane), a, &ids, ret_n);
+
+	return r ?: record_keys(a, ids, *ret_n, ret);
+}
+
 static int follow(struct jobs *jobs)
 {
 	static const struct text types[] = {TEXT("job.*")};
@@ -618,6 +641,8 @@ static int follow(struct jobs *jobs)
 		.n_types = 1,
 		.read_one = read_one,
 		.sync = take_found,
+		.reload = reload,
+		.list = list_ids,
 	};
 	const struct records_opts opts = {
 		.events = jobs->opts.events,

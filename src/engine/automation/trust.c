@@ -286,10 +286,37 @@ static void take_found(void *arg, const struct record_found *found)
 {
 	static const struct project_trust none = {0};
 	const struct project_trust *row = found->row ? found->row : &none;
+	const struct kept *k = find_kept(arg, found->id);
+
+	if (k && k->trusted_ms == row->trusted_ms && text_is(row->digest, k->digest))
+		return;
 
 	if (set(arg, found->id, row->digest, row->trusted_ms) != 0)
 		log_err("could not load project trust from another host, restart koined to retry",
 			"project=%.*s", TEXT_ARGS(found->id));
+}
+
+static int reload(void *arg)
+{
+	struct trust *t = arg;
+	int r = 0;
+
+	for (unsigned i = 0; i < t->n_kept && r == 0; i++)
+		r = records_want(&t->records, (struct text) {0}, text_of(t->kept[i].folder));
+	return r;
+}
+
+static int list_folders(void *arg, int lane, struct arena *a, struct record_found **ret,
+			unsigned *ret_n)
+{
+	const struct trust *t = arg;
+	struct project_trust *rows;
+	int r = store_trust_list(store_lane(t->store, lane), a, &rows, ret_n);
+
+	*ret = r == 0 ? arena_zalloc(a, (*ret_n + 1) * sizeof(**ret)) : NULL;
+	for (unsigned i = 0; *ret && i < *ret_n; i++)
+		(*ret)[i].id = rows[i].folder;
+	return r == 0 && !*ret ? -ENOMEM : r;
 }
 
 int trust_follow(struct trust *t, struct loop *loop, struct workers *workers)
@@ -301,6 +328,8 @@ int trust_follow(struct trust *t, struct loop *loop, struct workers *workers)
 		.heard = heard,
 		.read = read_rows,
 		.sync = take_found,
+		.reload = reload,
+		.list = list_folders,
 	};
 	const struct records_opts opts = {
 		.events = t->events,

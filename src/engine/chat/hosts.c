@@ -216,6 +216,15 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return false;
 }
 
+static int reload(void *arg)
+{
+	struct chat *chat = arg;
+
+	list_for_each (at, following, &chat->conversations)
+		list_entry(at, struct live_conversation, link)->stale = true;
+	return 0;
+}
+
 static struct live_conversation *find_running(const struct chat *chat)
 {
 	list_for_each (at, following, &chat->conversations) {
@@ -258,6 +267,7 @@ int chat_join(struct chat *chat)
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
+		.reload = reload,
 	};
 	static const struct record_owner_ops owners = {.fenced = on_fenced, .reap = reap};
 	const struct records_opts opts = {

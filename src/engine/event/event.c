@@ -396,12 +396,6 @@ int64_t events_first(const struct events *e)
 	return e->first;
 }
 
-void events_gap(struct events *e)
-{
-	if (e->opts.on_gap)
-		e->opts.on_gap(e->opts.gap_arg);
-}
-
 bool event_is_foreign(const struct events *e, const struct event *event)
 {
 	bool unknown = event->seq >= e->feed.unknown_first && event->seq <= e->feed.unknown_last;

@@ -43,10 +43,6 @@ struct events_opts {
 	/* Events were committed, for other hosts to know. Runs on the writer's thread. May be NULL. */
 	void (*on_commit)(void *arg);
 	void *commit_arg;
-	/* Events of other hosts were deleted before we read them, as on a host that slept: what is kept at
-	 * hand is wrong from here on. Runs on the loop. May be NULL. */
-	void (*on_gap)(void *arg);
-	void *gap_arg;
 };
 
 /* Must be called before the first call is served. */
@@ -163,9 +159,6 @@ struct text events_host(const struct events *e);
 
 /* The number of the last event that was in the log when it was started. */
 int64_t events_first(const struct events *e);
-
-/* Events were deleted before a noun read them: see on_gap. */
-void events_gap(struct events *e);
 
 /* Whether it happened on another host, or here without our knowing. */
 bool event_is_foreign(const struct events *e, const struct event *event);

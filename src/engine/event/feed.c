@@ -69,8 +69,11 @@ static void tell_page(struct events *e, struct event_batch *b, const struct even
 	else
 		event_batch_free(b);
 	/* Each subscriber finds out for itself what it has missed. */
-	if (gone)
+	if (gone) {
+		log_warn("events were deleted before this host read them, reloading", "n=%lld",
+			 (long long)p->gone);
 		events_tell_stored(e, p->last);
+	}
 	/* With nothing to tell, an event of ours may be first, whose call is not answered yet: it is read again after
 	 * that. */
 	e->feed.more = e->feed.more || (any && p->more);
@@ -94,6 +97,11 @@ static void finished(struct work *w, int result)
 
 	f->reading = false;
 	f->batch = NULL;
+	/* All of them were deleted. */
+	if (r == 0 && f->page.n == 0 && f->upto > f->from) {
+		f->page.gone = f->upto - f->from;
+		f->page.last = f->upto;
+	}
 	if (r == 0) {
 		note_last(e, f->page.last);
 		tell_page(e, b, &f->page);
@@ -122,6 +130,7 @@ void event_feed_read(void *events)
 	f->reading = true;
 	f->more = false;
 	f->from = e->told;
+	f->upto = f->heard;
 	f->work = (struct work) {.run = run, .finished = finished};
 	workers_start(e->opts.workers, &f->work, false);
 }

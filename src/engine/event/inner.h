@@ -88,7 +88,7 @@ struct event_feed {
 	bool settles;
 	int64_t unknown_first,
 		unknown_last; /* among these are ours that nobody was told of; 0: none */
-	int64_t from;         /* the reader's while it reads, as the next two */
+	int64_t from, upto;   /* the reader's while it reads, as the next two; upto: known before */
 	struct event_page page;
 	struct event_batch *batch;
 };

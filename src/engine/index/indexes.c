@@ -146,20 +146,6 @@ static uint64_t hash_of(const struct scope_name *scope)
 	return table_hash(scope->name) + scope->kind;
 }
 
-struct held_index *index_find(struct memory_indexes *m, const struct scope_name *scope)
-{
-	struct table_link *at = table_find(&m->table, hash_of(scope));
-
-	for (; at; at = table_next(at)) {
-		struct held_index *h = list_entry(at, struct held_index, link);
-
-		m->n_seen++;
-		if (h->scope.kind == scope->kind && text_equal(h->scope.name, scope->name))
-			return h;
-	}
-	return NULL;
-}
-
 struct held_index *index_new(struct memory_indexes *m, const struct scope_name *scope)
 {
 	const struct text name = scope->name;
@@ -178,6 +164,7 @@ struct held_index *index_new(struct memory_indexes *m, const struct scope_name *
 	list_init(&h->changed);
 	lock_init(&h->lock);
 	h->refs = 1;
+	h->generation = m->generation;
 	table_add(&m->table, &h->link, hash_of(scope));
 	return h;
 }
@@ -203,6 +190,27 @@ static void drop(struct memory_indexes *m, struct held_index *h)
 	list_remove(&h->idle);
 	list_append(&m->dead, &h->idle);
 	m->bytes -= bytes_of(h);
+}
+
+struct held_index *index_find(struct memory_indexes *m, const struct scope_name *scope)
+{
+	struct table_link *at = table_find(&m->table, hash_of(scope));
+
+	for (; at; at = table_next(at)) {
+		struct held_index *h = list_entry(at, struct held_index, link);
+
+		m->n_seen++;
+		if (h->scope.kind != scope->kind || !text_equal(h->scope.name, scope->name))
+			continue;
+		if (h->generation == m->generation)
+			return h;
+		if (h->refs > 0)
+			index_set_stale(m, h);
+		else
+			drop(m, h);
+		return NULL;
+	}
+	return NULL;
 }
 
 /* Drops those that have not been used for longest, while there is too much. */
@@ -445,6 +453,13 @@ static void change_one(struct memory_indexes *m, const struct scope_name *scope,
 		index_set_stale(m, h);
 	if (h->built)
 		change_built(m, h, change, scratch);
+}
+
+void memory_indexes_forget(struct memory_indexes *m)
+{
+	indexes_lock(m);
+	m->generation++;
+	(void)indexes_unlock_soon(m);
 }
 
 struct scope_name index_scope_of(const struct memory *m)

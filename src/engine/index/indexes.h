@@ -73,6 +73,9 @@ void memory_indexes_change(struct memory_indexes *m, const struct memory_change 
 /* Adds a memory to an index, or removes one that is not to be found. */
 int index_put(struct search_index *index, struct search_scratch *scratch, const struct memory *m);
 
+/* Drops all indexes: changes are missing. */
+void memory_indexes_forget(struct memory_indexes *m);
+
 /* ---- purging, on the writer's thread ---- */
 
 /* Of a memory that is gone: finds the files of indexes that have its words, which the store names no more. Neither

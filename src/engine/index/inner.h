@@ -40,6 +40,7 @@ struct held_index {
 	struct vector_block *vectors; /* NULL: nobody has asked for them yet, or they do not fit */
 	pthread_rwlock_t lock;
 	unsigned refs;
+	unsigned generation; /* of memory_indexes when it was made */
 	size_t index_bytes;
 	size_t vector_bytes;
 	size_t block_bytes;   /* of vectors that are not complete */
@@ -127,6 +128,7 @@ struct memory_indexes {
 	size_t bytes;
 	size_t max_bytes;
 	uint64_t n_seen;
+	unsigned generation; /* indexes of an earlier one lack changes */
 
 	/* Files. The first two do not change. */
 	char *folder;                 /* NULL: none are kept */

@@ -14,7 +14,9 @@
 #include "base/pack.h"
 #include "engine/event/event.h"
 #include "engine/index/embedding.h"
+#include "engine/index/indexes.h"
 #include "engine/memory/inner.h"
+#include "engine/memory/recent.h"
 #include "store/memory.h"
 #include "store/index/memory_vector.h"
 #include "store/store.h"
@@ -172,6 +174,18 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
+/* Indexes and lists are made from the store when they are asked for. */
+static int reload(void *arg)
+{
+	struct memories *m = arg;
+
+	memory_indexes_forget(m->indexes);
+	memory_recent_forget(m->recent);
+	if (m->embedding)
+		embedding_hear(m->embedding, 1);
+	return 0;
+}
+
 int memories_follow(struct memories *m, struct loop *loop, struct workers *workers)
 {
 	static const struct text types[] = {{.data = "memory.*", .len = 8}};
@@ -180,6 +194,7 @@ int memories_follow(struct memories *m, struct loop *loop, struct workers *worke
 		.n_types = 1,
 		.heard = heard,
 		.read_one = read_one,
+		.reload = reload,
 	};
 	const struct records_opts opts = {
 		.events = m->events,

@@ -137,6 +137,12 @@ void memory_recent_changed(struct memory_recent *r, const struct memory *m)
 	atomic_fetch_add(&r->numbers[NUMBER_ALL], 1);
 }
 
+void memory_recent_forget(struct memory_recent *r)
+{
+	for (unsigned i = 0; i < sizeof(r->numbers) / sizeof(r->numbers[0]); i++)
+		atomic_fetch_add(&r->numbers[i], 1);
+}
+
 /* ---- lists ---- */
 
 static bool add_bytes(struct key_bytes *k, const void *data, size_t len)

@@ -52,5 +52,8 @@ void memory_recent_release(struct memory_recent *r, struct recent_list *l);
 /* The writer has committed a change to this memory. */
 void memory_recent_changed(struct memory_recent *r, const struct memory *m);
 
+/* No list that was read before this is at hand any more. */
+void memory_recent_forget(struct memory_recent *r);
+
 /* How many lists there are; for tests. */
 size_t memory_recent_count(struct memory_recent *r);

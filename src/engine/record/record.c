@@ -1,6 +1,7 @@
 /* Live records: their keys are read, their changes written, and what an ended epoch owned is settled. */
 #include "engine/record/record.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,9 @@ struct record_feed {
 	bool touched;
 	bool syncing;
 	bool failed; /* the timer repeats the read */
+	bool gap;    /* events are missing: everything is to be read */
+	struct record_found *listed;
+	unsigned n_listed;
 };
 
 /* ---- keys that are to be read: they were named by events, or their records are stale ---- */
@@ -142,6 +146,19 @@ void record_stale(struct record *r)
 	list_append(&f->later, &r->read_link);
 }
 
+int record_keys(struct arena *a, const struct text *ids, unsigned n, struct record_found **ret)
+{
+	*ret = arena_zalloc(a, (n + 1) * sizeof(**ret));
+	for (unsigned i = 0; *ret && i < n; i++)
+		(*ret)[i].id = ids[i];
+	return *ret ? 0 : -ENOMEM;
+}
+
+int records_want(struct records *rs, struct text project, struct text id)
+{
+	return want(rs->feed, project, id);
+}
+
 void records_touch(struct records *rs)
 {
 	if (rs->feed)
@@ -199,7 +216,7 @@ static int read_run(struct work *w, int lane)
 
 	if (o->reads->read)
 		return o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading);
-	for (unsigned i = 0; i < f->n_reading && r == 0; i++)
+	for (unsigned i = 0; o->reads->read_one && i < f->n_reading && r == 0; i++)
 		r = o->reads->read_one(o->arg, lane, &f->rows, &f->found[i]);
 	return r;
 }
@@ -294,6 +311,49 @@ static void read_finished(struct work *w, int result)
 	}
 }
 
+/* ---- everything ---- */
+
+static int list_run(struct work *w, int lane)
+{
+	struct record_feed *f = list_entry(w, struct record_feed, work);
+	const struct records_opts *o = &f->records->opts;
+
+	arena_reset(&f->rows);
+	f->n_listed = 0;
+	return o->reads->list ? o->reads->list(o->arg, lane, &f->rows, &f->listed, &f->n_listed)
+			      : 0;
+}
+
+static void list_finished(struct work *w, int result)
+{
+	struct record_feed *f = list_entry(w, struct record_feed, work);
+
+	if (result == -ECANCELED)
+		return;
+	for (unsigned i = 0; i < f->n_listed && result == 0; i++)
+		result = want(f, f->listed[i].project, f->listed[i].id);
+	f->reading = false;
+	f->gap = f->gap || result != 0;
+	if (result != 0)
+		timer_start(f->timer, READ_FAULT_MS);
+	else
+		feed_go(f);
+}
+
+static void reload(struct record_feed *f)
+{
+	const struct records_opts *o = &f->records->opts;
+
+	if (o->reads->reload(o->arg) != 0) {
+		timer_start(f->timer, READ_FAULT_MS);
+		return;
+	}
+	f->gap = false;
+	f->reading = true;
+	f->work = (struct work) {.run = list_run, .finished = list_finished};
+	workers_start(o->workers, &f->work, false);
+}
+
 /* Reads the queue, unless that is going on. */
 static void feed_go(struct record_feed *f)
 {
@@ -301,6 +361,10 @@ static void feed_go(struct record_feed *f)
 
 	if (f->reading)
 		return;
+	if (f->gap) {
+		reload(f);
+		return;
+	}
 	e = take_keys(f);
 	f->n_reading = f->n;
 	if (f->n == 0 && e != 0)
@@ -348,10 +412,11 @@ static int on_event(void *arg, const struct event *e)
 
 static int on_gone(void *arg, int64_t n)
 {
-	const struct record_feed *f = arg;
+	struct record_feed *f = arg;
 
 	(void)n;
-	events_gap(f->records->opts.events);
+	f->gap = true;
+	feed_go(f);
 	return 0;
 }
 
@@ -385,6 +450,7 @@ static int feed_new(struct records *rs)
 
 	if (!rs->opts.reads)
 		return 0;
+	assert(rs->opts.reads->reload);
 	f = calloc(1, sizeof(*f));
 	if (!f)
 		return -ENOMEM;

@@ -36,8 +36,10 @@
  * first may not have committed yet, and a row read before that would only be lost again. The record stays stale
  * until it is synced while no change is pending.
  *
- * GAPS. If events were deleted before they were read, or the log was rewound, memory cannot be repaired by
- * reads: events_opts.on_gap is called.
+ * GAPS. If events were deleted before they were read, any part of memory may be behind. Then all keys are read: of
+ * what is in memory (`reload`), and of what the store has for it (`list`). Each noun must define `reload`.
+ * After a rewind of the log this is not enough: the store gives out numbers a second time, and a number that is
+ * left anywhere in memory would silently name another row. So koined drops all of its memory (daemon/stop.c).
  *
  * OWNERS. Whatever runs here is stored with this host's epoch. The node calls `fenced` when the epoch is
  * over: the noun gives up what it runs and writes nothing of it. After that, and on every host now and then,
@@ -123,11 +125,19 @@ struct record_read_ops {
 	/* The record of a key; NULL if it is not in memory. NULL: no record of this noun is ever stale. */
 	struct record *(*find)(void *arg, struct text project, struct text id);
 	void (*key)(const struct record *r, struct text *ret_project, struct text *ret_id);
-	/* Runs on a reader's thread: sets the rows of all keys, if one query can read them. */
+	/* Runs on a reader's thread: sets the rows of all keys, if one query can read them. Without it and `read_one`
+	 * there are no rows. */
 	int (*read)(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n);
 	/* The same for one key, if `read` is NULL. */
 	int (*read_one)(void *arg, int lane, struct arena *a, struct record_found *found);
 	void (*sync)(void *arg, const struct record_found *found); /* may be NULL */
+	/* Events are missing: calls records_want for all that is in memory, and drops what has no key. If it fails, it
+	 * is called again. */
+	int (*reload)(void *arg);
+	/* After that, on a reader's thread: the keys of what should be in memory. NULL if only what is there can
+	 * change. */
+	int (*list)(void *arg, int lane, struct arena *a, struct record_found **ret,
+		    unsigned *ret_n);
 };
 
 /* What a noun does as epochs end. Without other hosts none is called. All but `reap` run on the loop, and may be
@@ -176,6 +186,12 @@ void records_done(struct records *rs);
 /* Before the threads start: runs `fn`, which settles what an ended epoch has left, in a transaction with its events.
  * While other hosts hold locks, it runs again. */
 int records_settle(struct store *store, struct events *events, int (*fn)(void *arg), void *arg);
+
+/* For `list`: keys that have no project. */
+int record_keys(struct arena *a, const struct text *ids, unsigned n, struct record_found **ret);
+
+/* Only within `reload`: this key is to be read. */
+int records_want(struct records *rs, struct text project, struct text id);
 
 /* The noun changed something itself: what is being read is read again. */
 void records_touch(struct records *rs);

@@ -161,28 +161,55 @@ void session_look_elsewhere(struct sessions *s, struct text id)
 	}
 }
 
+/* Another host wants it to be interrupted. */
+static void take_wish(void *sessions, const struct record_found *found)
+{
+	struct live_session *l = session_live(sessions, found->id);
+
+	if (l)
+		session_cancel(l);
+}
+
 static bool heard(void *sessions, const struct event *e, struct text *ret_project,
 		  struct text *ret_id)
 {
-	struct sessions *s = sessions;
-	struct live_session *l;
-
 	(void)ret_project;
 	(void)ret_id;
-	if (text_is(e->type, "session.status")) {
-		session_look_elsewhere(s, e->session);
-		return false;
-	}
-	l = session_live(s, e->session);
-	if (l)
-		session_cancel(l);
+	if (text_is(e->type, "session.status"))
+		session_look_elsewhere(sessions, e->session);
+	else
+		take_wish(sessions, &(struct record_found) {.id = e->session});
 	return false;
+}
+
+static int reload(void *sessions)
+{
+	session_look_elsewhere(sessions, (struct text) {0});
+	return 0;
+}
+
+static int list_wishes(void *sessions, int lane, struct arena *a, struct record_found **ret,
+		       unsigned *ret_n)
+{
+	const struct sessions *s = sessions;
+	struct text *ids;
+	int r = store_session_wishes(store_lane(s->opts.store, lane), node_name(s->opts.node), a,
+				     &ids, ret_n);
+
+	return r ?: record_keys(a, ids, *ret_n, ret);
 }
 
 int sessions_join(struct sessions *s)
 {
 	static const struct text types[] = {TEXT("session.interrupting"), TEXT("session.status")};
-	static const struct record_read_ops reads = {.types = types, .n_types = 2, .heard = heard};
+	static const struct record_read_ops reads = {
+		.types = types,
+		.n_types = 2,
+		.heard = heard,
+		.sync = take_wish,
+		.reload = reload,
+		.list = list_wishes,
+	};
 	static const struct record_owner_ops owners = {
 		.fenced = on_fenced, .reap = reap, .reaped = take_reaped};
 	const struct records_opts opts = {

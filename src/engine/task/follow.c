@@ -256,6 +256,35 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 	*ret_id = l->task.id;
 }
 
+static int reload(void *tasks)
+{
+	struct tasks *t = tasks;
+	int r = records_want(&t->records, (struct text) {0}, (struct text) {0});
+
+	list_for_each (at, following, &t->projects) {
+		const struct project *p = list_entry(at, struct project, link);
+
+		for (struct sorted_link *l = p->recent.first; l && r == 0; l = l->next)
+			r = records_want(&t->records, p->name,
+					 list_entry(l, struct live, recent_link)->task.id);
+	}
+	t->recount.wanted = true;
+	return r;
+}
+
+static int list_open(void *tasks, int lane, struct arena *a, struct record_found **ret,
+		     unsigned *ret_n)
+{
+	const struct tasks *t = tasks;
+	struct task_named *named;
+	int r = store_task_open_names(store_lane(t->store, lane), a, &named, ret_n);
+
+	*ret = r == 0 ? arena_zalloc(a, (*ret_n + 1) * sizeof(**ret)) : NULL;
+	for (unsigned i = 0; *ret && i < *ret_n; i++)
+		(*ret)[i] = (struct record_found) {.project = named[i].project, .id = named[i].id};
+	return r == 0 && !*ret ? -ENOMEM : r;
+}
+
 static const struct text types[] = {TEXT("task.*")};
 
 const struct record_read_ops task_reads = {
@@ -266,4 +295,6 @@ const struct record_read_ops task_reads = {
 	.key = key_of,
 	.read = read_rows,
 	.sync = sync_found,
+	.reload = reload,
+	.list = list_open,
 };

@@ -96,12 +96,12 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found)
 
 int store_host_log(struct connection *c, int64_t seen, struct host_log *ret)
 {
-	QUERY sql = {"SELECT coalesce((SELECT min(seq) FROM event), 0), n.last_seq,"
+	QUERY sql = {"SELECT n.last_seq,"
 		     " coalesce((SELECT time_ms FROM event WHERE seq = n.last_seq), 0),"
 		     " coalesce((SELECT time_ms FROM event WHERE seq = :seen), 0)"
 		     " FROM event_counter AS n WHERE n.id = 1"};
-	_Static_assert(sizeof(*ret) == 4 * sizeof(int64_t), "numbers side by side");
-	return query_find_ints(c, &sql, &ret->first, 4, NULL, BIND(":seen", seen));
+	_Static_assert(sizeof(*ret) == 3 * sizeof(int64_t), "numbers side by side");
+	return query_find_ints(c, &sql, &ret->last, 3, NULL, BIND(":seen", seen));
 }
 
 int store_host_whole(struct connection *c)

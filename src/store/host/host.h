@@ -59,11 +59,11 @@ int store_host_forget(struct connection *c, struct text name, bool *ret_found);
 
 /* ---- what they tell each other ---- */
 
-/* The ends of the event log, and when events were added. */
+/* The end of the event log, and when events were added. */
 struct host_log {
-	int64_t first, last; /* numbers; 0: none */
-	int64_t last_ms;     /* when the last one was added; 0 if it is not there any more */
-	int64_t seen_ms;     /* and the one that was asked for */
+	int64_t last;    /* number; 0: none */
+	int64_t last_ms; /* when the last one was added; 0 if it is not there any more */
+	int64_t seen_ms; /* and the one that was asked for */
 };
 
 int store_host_log(struct connection *c, int64_t seen, struct host_log *ret);

@@ -182,6 +182,18 @@ static int find_named(struct connection *c, struct arena *arena, struct task_nam
 	return r;
 }
 
+#define NAME(field) COLUMN(struct task_named, TEXT, field)
+static const struct member name_members[] = {NAME(project), NAME(id)};
+static const struct schema name_schema = SCHEMA(struct task_named, name_members);
+
+int store_task_open_names(struct connection *c, struct arena *arena, struct task_named **ret_tasks,
+			  unsigned *ret_n)
+{
+	QUERY sql = {"SELECT {columns} FROM task WHERE state < 2", .of = &name_schema};
+
+	return rows_all(c, &sql, arena, ret_tasks, ret_n);
+}
+
 int store_task_find_named(struct connection *c, struct arena *arena, struct task_named *tasks,
 			  unsigned n)
 {

@@ -162,9 +162,25 @@ static void take_found(void *arg, const struct record_found *found)
 	record_fresh(r);
 }
 
-static void on_gap(void *arg)
+/* Of what is in memory only the first; another key is in the store. */
+static int reload(void *arg)
 {
-	((struct world *)arg)->n_gaps++;
+	struct world *w = arg;
+
+	w->n_gaps++;
+	return records_want(&w->records, TEXT(""), TEXT("a"));
+}
+
+static int list_keys(void *arg, int lane, struct arena *a, struct record_found **ret,
+		     unsigned *ret_n)
+{
+	static const struct text ids[] = {TEXT("a"), TEXT("c")};
+	struct world *w = arg;
+
+	if (w->read_fails)
+		return w->read_fails;
+	*ret_n = 2;
+	return record_keys(a, ids, 2, ret);
 }
 
 /* ---- the world ---- */
@@ -261,6 +277,8 @@ static int set_up(void **state)
 		.key = key_of,
 		.read = read_rows,
 		.sync = take_found,
+		.reload = reload,
+		.list = list_keys,
 	};
 	struct records_opts opts = {
 		.workers = fake_workers(&w->fake),
@@ -281,9 +299,7 @@ static int set_up(void **state)
 	assert_int_equal(events_start(&(struct events_opts) {.store = w->f->engine->store,
 							     .loop = w->loop,
 							     .workers = fake_workers(&w->f->fake),
-							     .host = TEXT("here"),
-							     .on_gap = on_gap,
-							     .gap_arg = w},
+							     .host = TEXT("here")},
 				      &w->events),
 			 0);
 	opts.loop = w->loop;
@@ -659,26 +675,59 @@ TEST(all_keys_of_many_events_are_read_once)
 	assert_int_equal(w->n_keys, MANY + 1);
 }
 
-TEST(events_deleted_before_they_are_read_are_a_gap)
+static void sweep(struct world *w, int64_t keep_ms, int64_t keep)
 {
-	struct world *w = *state;
 	struct store *store = w->f->engine->store;
-	const struct event list[] = {change_of_thing("a"), change_of_thing("b")};
-	int64_t last = add_events(w, list, 2);
 	bool more;
 
-	events_set_keep(w->events, 0, 1);
+	events_set_keep(w->events, keep_ms, keep);
 	assert_int_equal(store_begin(store), 0);
 	assert_int_equal(event_sweep(w->events, &more), 0);
 	assert_int_equal(store_commit(store), 0);
-	events_follow(w->events, last, false);
-	while (w->n_gaps == 0) {
+}
+
+static void until_gap(struct world *w, unsigned n)
+{
+	while (w->n_gaps < n) {
 		turn(w);
 		while (run_next(w->f))
 			continue;
 	}
-	/* What is left of them is read all the same. */
+}
+
+TEST(everything_is_read_after_events_were_deleted_before_they_were_read)
+{
+	struct world *w = *state;
+	const struct event list[] = {change_of_thing("b"), change_of_thing("b")};
+	int64_t last = add_events(w, list, 2);
+
+	w->things[0].row = 3;
+	w->things[2].row = 4;
+	sweep(w, 0, 1);
+	events_follow(w->events, last, false);
+	until_gap(w, 1);
+	w->read_fails = -EIO;
 	do_work(w);
+	until_gap(w, 2);
+	w->read_fails = 0;
+	while (next_work(w, 100))
+		do_work(w);
+	assert_int_equal(w->n_gaps, 2);
+	assert_int_equal(w->things[0].value, 3);
+	assert_int_equal(w->things[2].value, 4);
+	assert_in_range(w->n_keys, 3, 4);
+}
+
+TEST(log_without_the_events_that_were_announced_is_a_gap)
+{
+	struct world *w = *state;
+	const struct event list[] = {change_of_thing("b"), change_of_thing("b")};
+	int64_t last = add_events(w, list, 2);
+
+	sweep(w, 1, 0);
+	events_follow(w->events, last, false);
+	until_gap(w, 1);
+	while (next_work(w, 100))
+		do_work(w);
 	assert_int_equal(w->n_gaps, 1);
-	assert_int_equal(w->n_keys, 1);
 }
