@@ -121,6 +121,25 @@ def test_a_list_says_what_its_limit_hides():
             same((ash.out.splitlines()[-2:], ash.err), (["", "Total: 2 memory(ies)"], ""), name)
 
 
+def test_json_has_one_form_and_call_prints_what_came():
+    with Daemon() as d:
+        m = Memory(d)
+        m("add", "at +00:00", "--subject", "created_at")
+        said = koine("call", "memory.list", "--json", env=m.env).out
+        check(re.search(r'"created_at":"\S+\.\d{6}\+00:00"', said), "%r", said)
+        row, = json.loads(m("list", "--json").out)
+        check(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", row["created_at"]), "%r", row)
+        same(row["content"], "at +00:00", "a text")
+        koine("send", "hello", env=m.env)
+        for list in "conversations", "messages", "agents", "dialects", "hosts", "tasks", "rules", "grants":
+            rows = json.loads(koine(list, "--json", env=m.env).out)
+            check(type(rows) is type([]), "%s: %r", list, rows)
+            check("+00:00" not in str(rows), "%s: %r", list, rows)
+        status = json.loads(koine("status", "--json", env=m.env).out)
+        check("max_concurrency" in status["subsystems"]["supervisor"], "%r", status)
+        check("version" in json.loads(koine("version", "--json", env=m.env).out), "version")
+
+
 def test_what_was_added_says_whose_it_is():
     rows = [
         ({}, [], "common"),

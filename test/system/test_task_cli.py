@@ -228,6 +228,30 @@ def test_an_agent_that_is_not_configured_is_refused_with_a_hint():
         w("add", "--runner", "claude", "--claude-agent", "reviewer", "--agent", "claude", "true")
 
 
+# ---- Ctrl-C ----
+
+
+def catches_interrupts(pid):
+    with open("/proc/%d/status" % pid) as f:
+        return int(re.search(r"SigCgt:\s*(\w+)", f.read()).group(1), 16) >> signal.SIGINT - 1 & 1
+
+
+def test_ctrl_c_says_what_continues():
+    with World() as w:
+        w.add("--label", "slow", "touch began; sleep 600")
+        w.until("task-0000", "running")
+        for args in ("wait", "0"), ("watch", "slow"), ("log", "-f", "0"):
+            waits = subprocess.Popen([KOINE, "task", *args], env=w.env, cwd=w.folder.path,
+                                     stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            wait_until(lambda waits=waits: catches_interrupts(waits.pid), "the wait")
+            waits.send_signal(signal.SIGINT)
+            said = waits.communicate(timeout=PATIENCE)[1].decode()
+            same(waits.returncode, -signal.SIGINT, "its end")
+            check(" continues\n" in said and "koine task cancel %s" % ("'slow'" if "slow" in args else "task-0000") in said,
+                  "%r", said)
+        same(w.state("0"), "running", "the task")
+
+
 # ---- labels ----
 
 
