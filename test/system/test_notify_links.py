@@ -250,7 +250,7 @@ def test_a_server_that_is_slow_busy_or_confused():
         bodies = [json.loads(body) for kind, _, _, body in w.server.asked if kind == "send"]
         links = [Link(b["approval.approve_url"]) for b in bodies]
         for old in links[:2]:
-            says(old.post(), 404, "koined has sent a newer link")
+            says(old.post(), 404, "a newer link has replaced it")
         wait_until(lambda: w.state()["state"] == "ok", "it to be well")
         says(links[2].post(), 200, "Approved by webhook:home")
         same(w.status(a), "approved", "status")

@@ -24,7 +24,7 @@ def test_every_room_works_by_keyboard():
         same(len(found["charts"]), 6, "charts of the last day")
         with w.daemon.connect() as c:
             same(found["hosts"][:2], ["alone (this host)", "alive"] if SERVER
-                 else ["This store has only one host. Multiple hosts require a PostgreSQL store."], "hosts")
+                 else ["Only this host uses the store. To share a store between hosts, use PostgreSQL."], "hosts")
             rows = c.call("approval.list", {"status": "any"})["approvals"]
             rows.sort(key=lambda a: a["created_at"])
             same([a["status"] for a in rows], ["approved", "denied", "denied", "approved"], "decided")

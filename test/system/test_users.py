@@ -151,7 +151,7 @@ def test_who_may_connect_can_be_said_in_every_way():
             out = done.stdout.decode()
             same(done.returncode, 0, "exit status (%r)" % done.stderr)
             check("\n[listen ash]\n" in out and "\nallow_uids = 65534 1002\n" in out, "%s", out)
-            check(re.search(r"^note .*uids 65534 1002 .* ash\b", out, re.M), "no note: %s", out)
+            check(re.search(r"^note .*users 65534 1002 .* ash\b", out, re.M), "no note: %s", out)
 
 
 def test_what_cannot_be_allowed_is_refused_in_words():
