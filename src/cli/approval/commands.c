@@ -423,7 +423,7 @@ const struct command approval_commands[] = {
 	 .examples = {"koine grant list", "koine grant delete 3f2a"}},
 	{"hook", "", "Ask a human for approval from an agent's hook",
 	 "The command reads the hook input (JSON) from stdin, waits for the decision "
-	 "and prints it in the agent's format. It supports the events PreToolUse and "
+	 "and prints it in the agent's format. Supported events are PreToolUse and "
 	 "PermissionRequest (Claude Code, Codex), BeforeTool (Gemini) and preToolUse "
 	 "(Cursor, Copilot). With --format plain, the input is {\"tool_name\", "
 	 "\"tool_input\"}. If koined cannot be reached or no decision arrives in "

@@ -237,7 +237,7 @@ void check_agents(struct exam *e)
 	int r = koine_client_call(e->cli->client, "chat.agents", NULL, &a);
 
 	if (r == -ETIMEDOUT) {
-		exam_find(e, MARK_WARN, "checking the agents timed out");
+		exam_find(e, MARK_WARN, "the check of the agents timed out");
 		exam_command(e, "koine agents");
 		return;
 	}

@@ -616,7 +616,7 @@ static const struct command subs[] = {
 	 .request = {"memory.get", .arg = "memory_id", .print = memory_print_one},
 	 .examples = {"koine memory show 14a446bf", "koine memory show 14a4 --at 2026-05-31"}},
 	{"history", "ID", "Show earlier versions of a memory",
-	 BY_ID "The command lists all versions, newest first, including those of memories "
+	 BY_ID "The command lists all versions, newest first, including the versions of memories "
 	       "that this memory replaced.\n",
 	 ONE_ID, .request = {"memory.history", .arg = "memory_id", .print = memory_print_history},
 	 .examples = {"koine memory history 14a446bf", "koine memory history 14a4 --json"}},
