@@ -125,9 +125,9 @@ static const struct option ask_options[] = {
 	{"--grant", "-g", "session|always", "create a grant, which decides later matching " \
 					    "requests in the same way", option_choice, \
 		AT(grant)}, \
-	{"--for", NULL, "TIME", "let the grant expire after TIME (90, 10m, 2h); default: never", option_span, AT(for_ms), \
+	{"--for", NULL, "TIME", "let the grant expire after TIME: 90, 10m, 2h (default: never)", option_span, AT(for_ms), \
 		"such as 90, 10m or 2h", 1}, \
-	{"--uses", NULL, "N", "limit the grant to N uses; default: no limit", option_number, AT(uses), NULL, 1}, \
+	{"--uses", NULL, "N", "limit the grant to N uses (default: no limit)", option_number, AT(uses), NULL, 1}, \
 	EXACT
 /* clang-format on */
 
@@ -139,7 +139,7 @@ static const struct option list_options[] = {
 	 .json = {"\"any\"", "\"pending\""}},
 	{"--session", NULL, "ID", "show only approvals for this session (id or prefix)",
 	 option_word, AT(session), .completes = COMPLETES_SESSION},
-	{"--limit", "-n", "N", "show at most N approvals; default 100", option_limit, 0,
+	{"--limit", "-n", "N", "show at most N approvals (default: 100)", option_limit, 0,
 	 "from 1 to 1000", 1, APPROVALS_MAX, .param = "limit", .usual = "100"},
 	{NULL},
 };
@@ -369,7 +369,7 @@ static const struct command grant_subs[] = {
 #define WAITS .completes = COMPLETES_APPROVAL
 #define FIRST                                                                                      \
 	"ID may be a unique prefix. If the request is already decided, the command prints the "    \
-	"decision and exits with 1.\n"
+	"decision and exits with status 1.\n"
 
 static const struct command approval_subs[] = {
 	{"list", "", "List pending approvals", NULL, cmd_list, NULL, list_options, NO_ARGS,

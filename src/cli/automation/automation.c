@@ -224,9 +224,9 @@ static const struct command project_subs[] = {
 	{"show", "[DIR]", "Show the rules, watches and schedules of a project", NULL, cmd_show,
 	 ONE_DIR, .examples = {"koine project show ~/src/app", "koine project show"}},
 	{"trust", "[DIR]", "Trust a project and enable its automation",
-	 "Shows the rules, watches and schedules of the project and asks for "
-	 "confirmation. After you confirm, koined also starts the tasks that it holds "
-	 "for this project.\n",
+	 "The command shows the rules, watches and schedules of the project and asks "
+	 "for confirmation. After you confirm, koined also starts the tasks that it "
+	 "holds for this project.\n",
 	 cmd_trust, ONE_DIR, .examples = {"koine project trust ~/src/app", "koine project trust"}},
 	{"distrust", "[DIR]", "Stop trusting a project", NULL, cmd_distrust, ONE_DIR,
 	 .examples = {"koine project distrust ~/src/app", "koine project distrust"}},
@@ -419,7 +419,7 @@ static const struct option options[] = {
 };
 
 static const struct option log_options[] = {
-	{"--limit", "-n", "N", "show the last N entries; default 20", option_number, .min = 1,
+	{"--limit", "-n", "N", "show the last N entries (default: 20)", option_number, .min = 1,
 	 .param = "limit", .usual = "20"},
 	{NULL},
 };

@@ -415,8 +415,8 @@ bool chat_check_name(const char *name)
 	{"--conversation", "-c", "NAME", help, option_word, AT(conversation), \
 		.completes = COMPLETES_CONVERSATION}
 #define AGENT \
-	{"--agent", "-a", "NAME", "use this agent; default: the conversation's " \
-				  "agent", option_word, AT(agent), \
+	{"--agent", "-a", "NAME", "use this agent (default: the conversation's " \
+				  "agent)", option_word, AT(agent), \
 		.completes = COMPLETES_AGENT}
 #define WHO \
 	{"--user", NULL, "USER", "let the agent use the memories of USER (default: $ASH_USER_ID)", option_name, \
@@ -434,7 +434,7 @@ static const struct option send_options[] = {
 	CONVERSATION("use the conversation NAME (default: \"default\")"),
 	AGENT,
 	{"--request-id", "-r", "ID",
-	 "set the request id for `koine cancel`; default: a generated id", option_word,
+	 "set the request id for `koine cancel` (default: a generated id)", option_word,
 	 AT(request_id)},
 	{"--no-stream", NULL, NULL, "wait for the complete response, then print it", option_flag,
 	 AT(no_stream)},
@@ -452,14 +452,14 @@ static const struct option cancel_options[] = {
 
 static const struct option show_options[] = {
 	CONVERSATION("use the conversation NAME (default: \"default\")"),
-	LIMIT("show the last N messages; default 20"),
+	LIMIT("show the last N messages (default: 20)"),
 	{"--ended", NULL, "NUMBER", "show the ended conversation NUMBER", option_number, AT(number),
 	 "a positive integer", 1, .completes = COMPLETES_ENDED},
 	{NULL},
 };
 
 static const struct option list_options[] = {
-	LIMIT("show at most N conversations; default 20"),
+	LIMIT("show at most N conversations (default: 20)"),
 	{"--ended", NULL, NULL, "list ended conversations, most recently ended first", option_flag,
 	 AT(ended)},
 	{NULL},

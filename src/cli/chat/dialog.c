@@ -109,7 +109,7 @@ static int slash_new(struct turn *t, const char *arg)
 static const struct slash slashes[] = {
 	{"help", "", "List the commands", slash_help},
 	{"tokens", "", "Show the token count of the conversation", slash_tokens},
-	{"messages", "[N]", "Show the last N messages; default 20", slash_messages},
+	{"messages", "[N]", "Show the last N messages (default: 20)", slash_messages},
 	{"history", "[N]", "Same as /messages", slash_messages},
 	{"compact", "", "Replace old messages with a summary", slash_compact},
 	{"agents", "", "List agents", slash_agents},

@@ -322,8 +322,8 @@ static const struct option metrics_options[] = {
 
 const struct command metrics_commands[] = {
 	{"metrics", "", "Print metrics for Prometheus",
-	 "Prints the same metrics as GET /metrics. Use --textfile for the textfile "
-	 "collector of node_exporter.\n",
+	 "The metrics are the same as those of GET /metrics. Use --textfile for the "
+	 "textfile collector of node_exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
 	 .request = {"daemon.metrics"},
 	 .examples = {"koine metrics",
@@ -489,7 +489,7 @@ static int cmd_reload(struct cli *cli)
 #define AT(member) OPTION_AT(struct daemon_options, member)
 
 static const struct option log_options[] = {
-	{"--lines", "-n", "N", "show the last N lines, at most 1000; default 50", option_number,
+	{"--lines", "-n", "N", "show the last N lines, at most 1000 (default: 50)", option_number,
 	 AT(limit), .min = 1},
 	{"--follow", "-f", NULL, "keep printing new lines", option_flag, AT(follow)},
 	{NULL},
@@ -498,8 +498,8 @@ static const struct option log_options[] = {
 #define DRAIN                                                                                      \
 	{                                                                                          \
 		"--drain", NULL, "TIME",                                                           \
-			"first wait for running tasks, sessions and rules, at most TIME; "         \
-			"default: no limit",                                                       \
+			"first wait up to TIME until running tasks, sessions and rules have "      \
+			"ended (default: no limit)",                                               \
 			option_span, AT(drain_ms), .min = 1, .implied = "3650d"                    \
 	}
 
@@ -521,10 +521,10 @@ static const struct command subs[] = {
 	 NO_ARGS,
 	 .examples = {"koine daemon disable", "koine daemon disable && koine daemon stop"}},
 	{"enable", "", "Start koined at login, with this shell's PATH",
-	 "Uses systemd's user manager. The command saves this shell's PATH, in which "
-	 "koined looks for agents such as claude; run it again after you change PATH. "
-	 "Without a user manager, the command prints instructions and exits with "
-	 "status 69.\n",
+	 "The command uses systemd's user manager, and saves this shell's PATH, in "
+	 "which koined looks for agents such as claude; run it again after you change "
+	 "PATH. Without a user manager, the command prints instructions and exits "
+	 "with status 69.\n",
 	 cmd_enable, NO_ARGS,
 	 .examples = {"koine daemon enable", "PATH=~/bin:$PATH koine daemon enable"}},
 	{"log", "", "Show the log of koined",
@@ -550,9 +550,10 @@ static const struct command subs[] = {
 	 cmd_restart, NULL, restart_options, NO_ARGS,
 	 .examples = {"koine daemon restart", "koine daemon restart --drain=10m"}},
 	{"start", "", "Start koined in the background and wait until it is ready",
-	 "Uses systemd's user manager. Without a user manager, koined runs as a plain process and "
-	 "logs to koined.log in the store's folder. --timeout limits the wait (default 60 s). "
-	 "If koined is already running, the command does nothing.\n",
+	 "systemd's user manager starts koined. Without a user manager, koined runs "
+	 "as a plain process and logs to koined.log in the store's folder. --timeout "
+	 "limits the wait (default 60 s). If koined is already running, the command "
+	 "does nothing.\n",
 	 cmd_start, NO_ARGS, .examples = {"koine daemon start", "koine daemon start --timeout 10"}},
 	{"status", "", "Show the state of koined and its listeners",
 	 "The command requires koine's own socket; sockets of other dialects do not "

@@ -572,17 +572,17 @@ static const struct option options[] = {
 
 static const struct command subs[] = {
 	{"disable", "DIALECT...", "Stop serving a protocol",
-	 "Removes the line that `koine dialect enable` wrote. If the dialect still listens in the "
-	 "runtime directory or at another address in koine.conf, run the command again to turn it "
-	 "off.\n",
+	 "The command removes the line that `koine dialect enable` wrote. If the "
+	 "dialect still listens in the runtime directory or at another address in "
+	 "koine.conf, run the command again to turn it off.\n",
 	 cmd_dialect_disable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialect disable nexus",
 		      "koine dialect disable hld ocg --yes --restart"}},
 	{"enable", "DIALECT...", "Serve a protocol at its usual address",
-	 "Shows the change, asks for confirmation, and sets DIALECT = on in the "
-	 "[listen] section of your koine.conf. If another program listens at the "
-	 "usual address, koined uses a free port or only its own socket. For aiwg, "
-	 "run the command in a project folder with .aiwg.\n",
+	 "The command shows the change, asks for confirmation, and sets DIALECT = on "
+	 "in the [listen] section of your koine.conf. If another program listens at "
+	 "the usual address, koined uses a free port or only its own socket. For "
+	 "aiwg, run the command in a project folder with .aiwg.\n",
 	 cmd_dialect_enable, NULL, options, ARGS(1, 16, "requires at least one DIALECT"),
 	 .examples = {"koine dialect enable nexus",
 		      "koine dialect enable hld ocg --yes --restart"}},

@@ -248,7 +248,7 @@ void check_agents(struct exam *e)
 			find_agent(e, agent);
 	}
 	if (r != 0)
-		exam_find(e, MARK_SKIPPED, "this koined does not report its agents");
+		exam_find(e, MARK_SKIPPED, "this version of koined does not report its agents");
 	else if (ok == n)
 		exam_find(e, MARK_OK, "%s%.*s",
 			  n == 1 ? "1 responds: " : "all agents respond; the first is ",
@@ -297,7 +297,8 @@ void check_servers(struct exam *e)
 	const struct koine_value *server = koine_value_first(servers);
 
 	if (!servers)
-		exam_find(e, MARK_SKIPPED, "this koined does not report its agent servers");
+		exam_find(e, MARK_SKIPPED,
+			  "this version of koined does not report its agent servers");
 	else if (!server)
 		exam_find(e, MARK_OK, "no agent servers configured");
 	for (; server; server = koine_value_next(server)) {

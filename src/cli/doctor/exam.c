@@ -448,12 +448,12 @@ static int cmd_doctor(struct cli *cli)
 
 const struct command doctor_commands[] = {
 	{"doctor", "", "Check your setup and explain how to fix problems",
-	 "Checks the daemon and its version, settings, socket, ports, tokens, store, "
-	 "agents and agent servers; the program that runs sessions; the entries of "
-	 "`koine connect` in agents' files, and whether Codex trusts koine's hooks; "
-	 "and a connection through `koine mcp`. Each check takes a few seconds at "
-	 "most. doctor changes nothing.\n\nThe exit status is 1 if there is a "
-	 "problem, and 0 otherwise. Warnings do not count as problems.\n",
+	 "The command checks the daemon and its version, settings, socket, ports, "
+	 "tokens, store, agents and agent servers; the program that runs sessions; "
+	 "the entries of `koine connect` in agents' files, and whether Codex trusts "
+	 "koine's hooks; and a connection through `koine mcp`. Each check takes a few "
+	 "seconds at most. doctor changes nothing.\n\nThe exit status is 1 if there "
+	 "is a problem, and 0 otherwise. Warnings do not count as problems.\n",
 	 cmd_doctor, NO_ARGS, .examples = {"koine doctor", "koine doctor --json"}},
 	{NULL},
 };

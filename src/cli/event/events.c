@@ -333,8 +333,9 @@ static const struct option options[] = {
 	{"--run", NULL, "ID", "show only events of this run", option_word, .param = "run_id"},
 	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
 	 .param = "project"},
-	{"--limit", "-n", "N", "show at most N events; default without --since: 20, or 10 with -f",
-	 option_number, AT(limit), .usual = "-1"},
+	{"--limit", "-n", "N",
+	 "show at most N events (default without --since: 20, with -f: 10)", option_number,
+	 AT(limit), .usual = "-1"},
 	{NULL},
 };
 

@@ -45,7 +45,7 @@ const struct option options_of_all[] = {
 	 "set the timeout of the call: 90, 10m, 2h (default: 30s; 60s over HTTP; none for chat and "
 	 "send)",
 	 set_wait, AT(timeout_ms), "such as 90, 10m or 2h"},
-	{"--retries", NULL, "N", "retry a failed connection N times; default 0", option_number,
+	{"--retries", NULL, "N", "retry a failed connection N times (default: 0)", option_number,
 	 AT(retries), "from 0 to 1000", 0, 1000},
 	{"--wait", NULL, "TIME", "wait up to TIME for the server to start", set_wait, AT(wait_ms),
 	 "such as 90, 10m or 2h"},

@@ -196,7 +196,7 @@ static const struct option memory_options[] = {
 static const struct option search_options[] = {
 	{"--query", "-q", "QUERY", "search for this text instead of the QUERY argument",
 	 option_text, AT(query)},
-	LIMIT("show at most N memories; default 10"),
+	LIMIT("show at most N memories (default: 10)"),
 	THIS_CHAT,
 	THEN,
 	REPLACED,
@@ -212,20 +212,20 @@ static const struct option add_options[] = {
 	 .max = 64, .param = "subjects"},
 	{"--shared", NULL, NULL, "store the memory for the chat or project, not for the user",
 	 option_flag, AT(shared)},
-	{"--source", "-s", "SOURCE", "set the source of the memory; default: agent", option_text,
+	{"--source", "-s", "SOURCE", "set the source of the memory (default: agent)", option_text,
 	 AT(source), .usual = "agent"},
 	{"--category", NULL, "CATEGORY",
 	 "set the category: preference, decision, fact, entity or other", option_text,
 	 .param = "category", .choices = "preference|decision|fact|entity|other"},
 	{"--replaces", NULL, "ID", "mark memory ID as replaced by the new memory", option_word,
 	 AT(replaces), .param = "replaces"},
-	{"--importance", NULL, "X", "set the importance, 0 to 1; default 0.5", option_decimal,
+	{"--importance", NULL, "X", "set the importance, 0 to 1 (default: 0.5)", option_decimal,
 	 .max = 1, .param = "importance"},
 	{NULL},
 };
 
 static const struct option list_options[] = {
-	LIMIT("show at most N memories; default 20"),
+	LIMIT("show at most N memories (default: 20)"),
 	{"--all", NULL, NULL, "include expired memories", option_flag, AT(all),
 	 .param = "include_expired"},
 	THIS_CHAT,
@@ -247,7 +247,7 @@ static const struct option delete_options[] = {
 };
 
 static const struct option restore_options[] = {
-	LIMIT("list at most N memories; default 20"),
+	LIMIT("list at most N memories (default: 20)"),
 	{NULL},
 };
 
@@ -258,7 +258,7 @@ static const struct option review_options[] = {
 	 .completes = COMPLETES_DRAWN},
 	{"--reject", NULL, "ID", "reject a fact (repeatable)", option_list, AT(reject), .max = 64,
 	 .completes = COMPLETES_DRAWN},
-	LIMIT("show at most N facts; default 20"),
+	LIMIT("show at most N facts (default: 20)"),
 	{NULL},
 };
 
@@ -634,14 +634,15 @@ static const struct command subs[] = {
 	 .request = {"memory.review"},
 	 .examples = {"koine memory review", "koine memory review --accept 14a4 --reject 2b1c"}},
 	{"export", "[FILE]", "Export memories as JSON lines",
-	 "Writes to stdout, or to FILE with mode 0600. koine replaces FILE atomically.\n",
+	 "The command writes to stdout, or to FILE with mode 0600. koine replaces "
+	 "FILE atomically.\n",
 	 cmd_memory_export, ARGS(0, 1, "takes at most one FILE"),
 	 .examples = {"koine memory export memories.jsonl",
 		      "koine memory export | gzip >memories.jsonl.gz"}},
 	{"import", "FILE | -", "Import exported memories",
-	 "Reads one JSON object per line: memories from `koine memory export`, or entities and "
-	 "relations of the MCP memory server. An invalid line stops the import; earlier lines stay "
-	 "imported.\n",
+	 "The command reads one JSON object per line: memories from `koine memory "
+	 "export`, or entities and relations of the MCP memory server. An invalid "
+	 "line stops the import; earlier lines stay imported.\n",
 	 cmd_memory_import, ARGS(1, 1, "requires one FILE, or - for stdin"),
 	 .examples = {"koine memory import memories.jsonl",
 		      "zcat memories.jsonl.gz | koine memory import -"}},

@@ -81,8 +81,8 @@ static const struct command subs[] = {
 	{"list", "", "List notifiers and their state", NULL, NO_ARGS, LIST,
 	 .examples = {"koine notifier list", "koine notifier list --json"}},
 	{"test", "NAME", "Send a test message and wait for a button press",
-	 "Ignores quiet hours. Prints the pressed button and the name of the person who pressed "
-	 "it.\n",
+	 "The message is sent even in quiet hours. The command prints which button "
+	 "was pressed, and by whom.\n",
 	 cmd_test, NULL, test_options, ARGS(1, 1, "requires one NAME"),
 	 .request = {"notify.test", .arg = "name", .patient = true, .print = print_test},
 	 .examples = {"koine notifier test phone", "koine notifier test phone --timeout 30s"}},

@@ -296,9 +296,9 @@ static const struct option options[] = {
 
 const struct command page_commands[] = {
 	{"page", "", "Open the web page: inbox, tasks, sessions, memory",
-	 "Prints a sign-in link for one browser and opens it if there is a display. "
-	 "koined serves the page until it stops. To serve it after every start, set "
-	 "[listen] page = on.\n",
+	 "The command prints a sign-in link for one browser, and opens it if there is "
+	 "a display. koined serves the page until it stops. To serve it after every "
+	 "start, set [listen] page = on.\n",
 	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS,
 	 .examples = {"koine page", "koine page --no-open"}},
 	{NULL},

@@ -45,7 +45,7 @@ static const struct option session_list_options[] = {
 	{"--state", NULL, "STATE", "show only sessions in this state: running, completed, ...",
 	 option_word, AT(status), .param = "status",
 	 .choices = "starting|running|waiting_input|completing|completed|failed|interrupted"},
-	{"--limit", "-n", "N", "show at most N sessions; default 20", option_limit, 0,
+	{"--limit", "-n", "N", "show at most N sessions (default: 20)", option_limit, 0,
 	 "from 1 to 1000", 1, 1000, .param = "limit", .usual = "20"},
 	{NULL},
 };
@@ -201,9 +201,8 @@ static int cmd_rename(struct cli *cli)
 #define IDS    ARGS(1, INT_MAX, "requires at least one ID")
 #define BY_ID  "ID may be a unique prefix.\n"
 #define EXITS                                                                                      \
-	"With --follow the exit code is 0 if the session completed, 1 if it failed, 130 if it "    \
-	"was "                                                                                     \
-	"interrupted. Ctrl-C exits with 130; the session keeps running.\n"
+	"With --follow, the exit code is 0 if the session completed, 1 if it failed, and 130 if "  \
+	"it was interrupted or you pressed Ctrl-C. The session keeps running after Ctrl-C.\n"
 
 #define ARCHIVE(json, what)                                                                        \
 	{                                                                                          \

@@ -101,7 +101,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 
 /* clang-format off */
 #define PROJECT \
-	{"--project", NULL, "DIR", "select a project; default: KOINE_PROJECT, or the nearest folder with .aiwg", option_text, \
+	{"--project", NULL, "DIR", "select a project (default: KOINE_PROJECT, or the nearest folder with .aiwg)", option_text, \
 	 AT(project)}
 #define PRIORITY {"--priority", "-p", "N", "set the priority; tasks with a higher priority start first (default: 0)", option_decimal, .param = "priority"}
 #define AFTER \
@@ -127,7 +127,7 @@ int task_send_id(struct cli *cli, const char *method, const char *typed,
 	{"--delay", NULL, "TIME", "wait at least TIME before starting", option_span, .param = "delay"}, \
 	{"--retry", NULL, "N", "retry up to N times if the task fails", option_number, .min = 1, .max = 1000, \
 	 .param = "retries"}, \
-	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it; default 1s", option_span, \
+	{"--retry-delay", NULL, "TIME", "wait TIME before the first retry, then double it (default: 1s)", option_span, \
 	 .min = 1, .param = "retry_delay"}, \
 	{"--stash", NULL, NULL, "add the task stashed: it starts only after `koine task enqueue`", option_flag, .param = "stash"}, \
 	{"--env", "-e", "NAME[=VALUE]", "set an environment variable; without VALUE, copy it from your environment (repeatable)", \
@@ -186,7 +186,7 @@ static const struct option task_list_options[] = {
 	 .choices = "queued|running|completed|failed|skipped|cancelled"},
 	GROUP("show only tasks of this group"),
 	LABEL("show only tasks with this label"),
-	{"--limit", "-n", "N", "show at most N tasks; default 20", option_number, AT(limit),
+	{"--limit", "-n", "N", "show at most N tasks (default: 20)", option_number, AT(limit),
 	 .min = 1},
 	ALL_PROJECTS,
 	{NULL},
