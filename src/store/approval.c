@@ -105,6 +105,14 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
 }
 
+int store_approval_find_named(struct connection *c, const struct text *ids, unsigned n,
+			      struct arena *arena, struct approval **ret_rows, unsigned *ret_n)
+{
+	QUERY sql = {"SELECT {columns} FROM approval WHERE id IN {names}", OF_APPROVAL};
+
+	return rows_named(c, &sql, arena, ids, n, ret_rows, ret_n);
+}
+
 int store_approval_pending(struct connection *c, struct arena *arena, struct text **ret_ids,
 			   unsigned *ret_n)
 {

@@ -34,6 +34,10 @@ int store_approval_find(struct connection *c, struct text id, struct arena *aren
 int store_approval_pending(struct connection *c, struct arena *arena, struct text **ret_ids,
 			   unsigned *ret_n);
 
+/* Those with these ids, in any order. */
+int store_approval_find_named(struct connection *c, const struct text *ids, unsigned n,
+			      struct arena *arena, struct approval **ret_rows, unsigned *ret_n);
+
 /* Finds ids by prefix, among all or only the pending ones, for people who type the first
  * characters. *ret_n is how many match, 2 meaning more than one; "" matches none. */
 int store_approval_find_short(struct connection *c, struct text prefix, bool waiting,

@@ -112,12 +112,20 @@ int store_job_delete(struct connection *c, struct text id, bool *ret_found)
 	return query_find(c, &sql, ret_found, BIND(":id", id));
 }
 
-int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
-		   bool *ret_found)
+int store_rule_find_named(struct connection *c, const struct text *names, unsigned n,
+			  struct arena *arena, struct rule_memory **ret_rows, unsigned *ret_n)
 {
-	QUERY sql = {"SELECT {columns} FROM job WHERE id = :id", .of = &job_schema};
+	QUERY sql = {"SELECT {columns} FROM rule WHERE name IN {names}", .of = &rule_memory_schema};
 
-	return rows_find(c, &sql, arena, ret_row, ret_found, BIND(":id", id));
+	return rows_named(c, &sql, arena, names, n, ret_rows, ret_n);
+}
+
+int store_job_find_named(struct connection *c, const struct text *ids, unsigned n,
+			 struct arena *arena, struct job **ret_rows, unsigned *ret_n)
+{
+	QUERY sql = {"SELECT {columns} FROM job WHERE id IN {names}", .of = &job_schema};
+
+	return rows_named(c, &sql, arena, ids, n, ret_rows, ret_n);
 }
 
 int store_job_ids(struct connection *c, struct arena *arena, struct text **ret_ids, unsigned *ret_n)

@@ -37,9 +37,11 @@ int store_job_change(struct connection *c, const struct job *job, int64_t was_ms
 		     bool *ret_changed);
 int store_job_delete(struct connection *c, struct text id, bool *ret_found);
 
-/* Copied into the arena, not unpacked. */
-int store_job_find(struct connection *c, struct text id, struct arena *arena, struct job *ret_row,
-		   bool *ret_found);
+/* Those with these names or ids, in any order. */
+int store_rule_find_named(struct connection *c, const struct text *names, unsigned n,
+			  struct arena *arena, struct rule_memory **ret_rows, unsigned *ret_n);
+int store_job_find_named(struct connection *c, const struct text *ids, unsigned n,
+			 struct arena *arena, struct job **ret_rows, unsigned *ret_n);
 
 int store_job_ids(struct connection *c, struct arena *arena, struct text **ret_ids,
 		  unsigned *ret_n);

@@ -3,6 +3,7 @@
  * waiters here are notified wherever a decision was made.
  */
 #include <errno.h>
+#include <stddef.h>
 
 #include "base/log.h"
 #include "engine/approval/inner.h"
@@ -21,16 +22,18 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 	*ret_id = list_entry(r, struct pending, record)->row.id;
 }
 
-static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
 {
-	const struct approvals *approvals = arg;
-	struct approval *row = arena_zalloc(a, sizeof(*row));
-	bool there = false;
-	int r = row ? store_approval_find(store_lane(approvals->opts.store, lane), found->id, a,
-					  row, &there)
+	const struct approvals *of = arg;
+	const struct text *ids = record_ids(a, found, n);
+	struct approval *rows;
+	unsigned n_rows;
+	int r = ids ? store_approval_find_named(store_lane(of->opts.store, lane), ids, n, a, &rows,
+						&n_rows)
 		    : -ENOMEM;
 
-	found->row = there ? row : NULL;
+	if (r == 0)
+		record_match(found, n, rows, n_rows, sizeof(*rows), offsetof(struct approval, id));
 	return r;
 }
 
@@ -81,7 +84,7 @@ int approvals_follow(struct approvals *a)
 		.n_types = 1,
 		.find = find,
 		.key = key_of,
-		.read_one = read_one,
+		.read = read_rows,
 		.sync = take_found,
 		.reload = reload,
 		.list = list_pending,

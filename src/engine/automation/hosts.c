@@ -59,17 +59,39 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return true;
 }
 
-static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
+/* One that the store does not have is as it was given. */
+static int add_row(struct arena *a, struct record_found *found, struct text name,
+		   struct rule_memory *rows, unsigned n_rows)
+{
+	struct rule_memory *row = arena_zalloc(a, sizeof(*row));
+
+	if (!row)
+		return -ENOMEM;
+	*row = (struct rule_memory) {.name = name, .enabled = -1};
+	found->row = row;
+	for (unsigned i = 0; i < n_rows; i++) {
+		if (text_equal(rows[i].name, name))
+			found->row = &rows[i];
+	}
+	return 0;
+}
+
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
 {
 	const struct automation *automation = arg;
-	struct rule_memory *row = arena_zalloc(a, sizeof(*row));
-	struct text key;
+	struct text *names = arena_alloc(a, (n + 1) * sizeof(names[0]));
+	struct rule_memory *rows = NULL;
+	unsigned n_rows = 0;
+	int r = names ? 0 : -ENOMEM;
 
-	found->row = row;
-	return !row ? -ENOMEM
-		    : rule_key(a, found->project, found->id, &key)
-				?: store_rule_find(store_lane(automation->opts.store, lane), key, a,
-						   row);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = rule_key(a, found[i].project, found[i].id, &names[i]);
+	if (r == 0)
+		r = store_rule_find_named(store_lane(automation->opts.store, lane), names, n, a,
+					  &rows, &n_rows);
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = add_row(a, &found[i], names[i], rows, n_rows);
+	return r;
 }
 
 static void take_rule(struct live_rule *r, const struct rule_memory *kept)
@@ -118,7 +140,7 @@ int automation_follow(struct automation *a)
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
-		.read_one = read_one,
+		.read = read_rows,
 		.sync = take_found,
 		.reload = reload,
 	};

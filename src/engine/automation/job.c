@@ -575,15 +575,18 @@ static int job_of_row(struct arena *a, const struct job *row, struct live_job **
 	return 0;
 }
 
-static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
+static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
 {
 	const struct jobs *jobs = arg;
-	struct job *row = arena_zalloc(a, sizeof(*row));
-	bool there = false;
-	int r = row ? store_job_find(store_lane(jobs->opts.store, lane), found->id, a, row, &there)
+	const struct text *ids = record_ids(a, found, n);
+	struct job *rows;
+	unsigned n_rows;
+	int r = ids ? store_job_find_named(store_lane(jobs->opts.store, lane), ids, n, a, &rows,
+					   &n_rows)
 		    : -ENOMEM;
 
-	found->row = there ? row : NULL;
+	if (r == 0)
+		record_match(found, n, rows, n_rows, sizeof(*rows), offsetof(struct job, id));
 	return r;
 }
 
@@ -639,7 +642,7 @@ static int follow(struct jobs *jobs)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.read_one = read_one,
+		.read = read_rows,
 		.sync = take_found,
 		.reload = reload,
 		.list = list_ids,

@@ -150,9 +150,9 @@ static int apply_vectors(struct memories *m, int lane, struct arena *a, struct t
 	return r;
 }
 
-static int read_one(void *arg, int lane, struct arena *a, struct record_found *found)
+static int apply_one(struct memories *m, int lane, struct arena *a,
+		     const struct record_found *found)
 {
-	struct memories *m = arg;
 	struct memory row = named_by(found->id);
 	struct arena_mark mark = arena_mark(a);
 	int r;
@@ -164,6 +164,16 @@ static int read_one(void *arg, int lane, struct arena *a, struct record_found *f
 		r = apply_vectors(m, lane, a, text_in(found->id, "numbers"));
 	pthread_mutex_unlock(&m->apply_lock);
 	arena_rewind(a, &mark);
+	return r;
+}
+
+/* One after another: each is applied under the lock of our own commits. */
+static int apply(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+{
+	int r = 0;
+
+	for (unsigned i = 0; i < n && r == 0; i++)
+		r = apply_one(arg, lane, a, &found[i]);
 	return r;
 }
 
@@ -193,7 +203,7 @@ int memories_follow(struct memories *m, struct loop *loop, struct workers *worke
 		.types = types,
 		.n_types = 1,
 		.heard = heard,
-		.read_one = read_one,
+		.read = apply,
 		.reload = reload,
 	};
 	const struct records_opts opts = {

@@ -146,6 +146,26 @@ void record_stale(struct record *r)
 	list_append(&f->later, &r->read_link);
 }
 
+struct text *record_ids(struct arena *a, const struct record_found *found, unsigned n)
+{
+	struct text *ids = arena_alloc(a, (n + 1) * sizeof(ids[0]));
+
+	for (unsigned i = 0; ids && i < n; i++)
+		ids[i] = found[i].id;
+	return ids;
+}
+
+void record_match(struct record_found *found, unsigned n, void *rows, unsigned n_rows, size_t size,
+		  size_t id_at)
+{
+	for (unsigned i = 0; i < n * n_rows; i++) {
+		char *row = (char *)rows + i % n_rows * size;
+
+		if (text_equal(found[i / n_rows].id, *(const struct text *)(row + id_at)))
+			found[i / n_rows].row = row;
+	}
+}
+
 int record_keys(struct arena *a, const struct text *ids, unsigned n, struct record_found **ret)
 {
 	*ret = arena_zalloc(a, (n + 1) * sizeof(**ret));
@@ -212,13 +232,8 @@ static int read_run(struct work *w, int lane)
 {
 	struct record_feed *f = list_entry(w, struct record_feed, work);
 	const struct records_opts *o = &f->records->opts;
-	int r = 0;
 
-	if (o->reads->read)
-		return o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading);
-	for (unsigned i = 0; o->reads->read_one && i < f->n_reading && r == 0; i++)
-		r = o->reads->read_one(o->arg, lane, &f->rows, &f->found[i]);
-	return r;
+	return o->reads->read ? o->reads->read(o->arg, lane, &f->rows, f->found, f->n_reading) : 0;
 }
 
 static void read_finished(struct work *w, int result);

@@ -113,7 +113,7 @@ struct record_change_ops {
 	void (*free)(struct record_change *c);
 };
 
-/* What a noun hears and reads. All but `read` and `read_one` run on the loop. */
+/* What a noun hears and reads. All but `read` and `list` run on the loop. */
 struct record_read_ops {
 	const struct text *types; /* as in struct event_filter */
 	unsigned n_types;
@@ -125,11 +125,8 @@ struct record_read_ops {
 	/* The record of a key; NULL if it is not in memory. NULL: no record of this noun is ever stale. */
 	struct record *(*find)(void *arg, struct text project, struct text id);
 	void (*key)(const struct record *r, struct text *ret_project, struct text *ret_id);
-	/* Runs on a reader's thread: sets the rows of all keys, if one query can read them. Without it and `read_one`
-	 * there are no rows. */
+	/* Runs on a reader's thread: sets the rows of all keys, by one query. Without it there are no rows. */
 	int (*read)(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n);
-	/* The same for one key, if `read` is NULL. */
-	int (*read_one)(void *arg, int lane, struct arena *a, struct record_found *found);
 	void (*sync)(void *arg, const struct record_found *found); /* may be NULL */
 	/* Events are missing: calls records_want for all that is in memory, and drops what has no key. If it fails, it
 	 * is called again. */
@@ -186,6 +183,12 @@ void records_done(struct records *rs);
 /* Before the threads start: runs `fn`, which settles what an ended epoch has left, in a transaction with its events.
  * While other hosts hold locks, it runs again. */
 int records_settle(struct store *store, struct events *events, int (*fn)(void *arg), void *arg);
+
+/* For `read`: the ids of all keys; NULL if memory runs out. Then sets the rows, of `size` bytes with an id at that
+ * offset, in any order. */
+struct text *record_ids(struct arena *a, const struct record_found *found, unsigned n);
+void record_match(struct record_found *found, unsigned n, void *rows, unsigned n_rows, size_t size,
+		  size_t id_at);
 
 /* For `list`: keys that have no project. */
 int record_keys(struct arena *a, const struct text *ids, unsigned n, struct record_found **ret);

@@ -100,7 +100,8 @@ static const char *lock_of(const struct store_ops *ops, const struct query *quer
 static size_t spell_mark(struct buf *out, const struct store_ops *ops, const struct query *query,
 			 const char *at)
 {
-	static const struct text lock = TEXT("{lock}"), tally = TEXT("{tally}");
+	static const struct text lock = TEXT("{lock}"), tally = TEXT("{tally}"),
+				 names = TEXT("{names}");
 	const struct mark *mark = query->of ? member_mark_at(at) : NULL;
 
 	if (mark) {
@@ -111,6 +112,12 @@ static size_t spell_mark(struct buf *out, const struct store_ops *ops, const str
 	if (strncmp(at, tally.data, tally.len) == 0) {
 		buf_add_str(out, ops->is_shared ? "koine_tallied" : "tally");
 		return tally.len;
+	}
+	if (strncmp(at, names.data, names.len) == 0) {
+		buf_add_str(out, ops->is_shared
+					 ? "(SELECT unnest(CAST(CAST(:names AS TEXT) AS TEXT[])))"
+					 : "(SELECT value FROM json_each(:names))");
+		return names.len;
 	}
 	if (query->lock == QUERY_LOCKS_NOTHING || strncmp(at, lock.data, lock.len) != 0)
 		return 0;

@@ -43,6 +43,7 @@ enum query_lock {
  * The text of a query contains no comment, and only these marks:
  *	{lock}		the place of its lock
  *	{tally}		the table of counts
+ *	{names}		the texts in :names (rows_named)
  *
  * With a schema, its text may also use these for the selected members that have a column:
  *	{columns}	a, b, c

@@ -112,3 +112,48 @@ int rows_all_with(struct connection *c, const struct query *query, struct arena 
 
 	return rows_take_all(q, &list, ret_rows, ret_n);
 }
+
+/* ---- by their names ---- */
+
+enum { NAMES_MAX = 16 << 20 };
+
+void rows_add_name(const struct connection *c, struct buf *list, struct text name)
+{
+	if (list->len == 0)
+		buf_add_char(list, c->ops->is_shared ? '{' : '[');
+	else
+		buf_add_char(list, ',');
+	buf_add_char(list, '"');
+	for (size_t i = 0; i < name.len; i++) {
+		if (name.data[i] == '"' || name.data[i] == '\\')
+			buf_add_char(list, '\\');
+		buf_add_char(list, name.data[i]);
+	}
+	buf_add_char(list, '"');
+}
+
+int rows_bind_names(struct statement *q, const char *parameter, struct buf *list)
+{
+	bool shared = q->conn->ops->is_shared;
+
+	if (list->len == 0)
+		buf_add_char(list, shared ? '{' : '[');
+	buf_add_char(list, shared ? '}' : ']');
+	query_bind(q, BIND(parameter, (struct text) {.data = list->data, .len = list->len}));
+	return list->err;
+}
+
+int rows_named(struct connection *c, const struct query *query, struct arena *arena,
+	       const struct text *names, unsigned n, void *ret_rows, unsigned *ret_n)
+{
+	CLEANUP(query_donep) struct statement *q = query_open(c, query);
+	CLEANUP(buf_donep) struct buf list;
+	struct row_list rows = {.arena = arena};
+	int r;
+
+	buf_init(&list, NAMES_MAX);
+	for (unsigned i = 0; i < n; i++)
+		rows_add_name(c, &list, names[i]);
+	r = rows_bind_names(q, ":names", &list);
+	return rows_give(r ?: rows_take(q, &rows), &rows, ret_rows, ret_n);
+}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/text.h"
 #include "store/db/query.h"
 
@@ -54,6 +55,15 @@ int rows_take_all(struct statement *q, struct row_list *list, void *ret_rows, un
 
 /* Hands out a list that was read; r is the fault of that, or 0. */
 int rows_give(int r, const struct row_list *list, void *ret_rows, unsigned *ret_n);
+
+/* A list of texts for a query, to be bound as a text: an array on a server, JSON in a file, where no text may have
+ * control characters. */
+void rows_add_name(const struct connection *c, struct buf *list, struct text name);
+int rows_bind_names(struct statement *q, const char *parameter, struct buf *list);
+
+/* All rows of a query with {names}. */
+int rows_named(struct connection *c, const struct query *query, struct arena *arena,
+	       const struct text *names, unsigned n, void *ret_rows, unsigned *ret_n);
 
 /* The first row that a query finds, and all of them. */
 int rows_find_with(struct connection *c, const struct query *query, struct arena *arena,

@@ -1,5 +1,6 @@
 /* Tasks by their names, many at once, with the states of those that they come after. */
 #include <errno.h>
+#include <stdio.h>
 
 #include "base/buf.h"
 #include "base/cleanup.h"
@@ -9,28 +10,6 @@
 #include "store/task.h"
 
 enum { ARRAYS_MAX = 16 << 20 };
-
-/* ---- lists of keys, for a server ---- */
-
-static void put_text(struct buf *list, struct text t)
-{
-	buf_add_str(list, list->len > 0 ? ",\"" : "{\"");
-	for (size_t i = 0; i < t.len; i++) {
-		if (t.data[i] == '"' || t.data[i] == '\\')
-			buf_add_char(list, '\\');
-		buf_add_char(list, t.data[i]);
-	}
-	buf_add_char(list, '"');
-}
-
-static int bind_list(struct statement *q, const char *name, struct buf *list)
-{
-	if (list->len == 0)
-		buf_add_char(list, '{');
-	buf_add_char(list, '}');
-	query_bind(q, BIND(name, (struct text) {.data = list->data, .len = list->len}));
-	return list->err;
-}
 
 /* ---- the rows ---- */
 
@@ -63,10 +42,10 @@ static int find_many(struct connection *c, const struct task_named *tasks, unsig
 	buf_init(&projects, ARRAYS_MAX);
 	buf_init(&ids, ARRAYS_MAX);
 	for (unsigned i = 0; i < n; i++) {
-		put_text(&projects, tasks[i].project);
-		put_text(&ids, tasks[i].id);
+		rows_add_name(c, &projects, tasks[i].project);
+		rows_add_name(c, &ids, tasks[i].id);
 	}
-	r = bind_list(q, ":projects", &projects) ?: bind_list(q, ":ids", &ids);
+	r = rows_bind_names(q, ":projects", &projects) ?: rows_bind_names(q, ":ids", &ids);
 	return r ?: rows_take(q, list);
 }
 
@@ -128,14 +107,17 @@ static int find_before(struct connection *c, const struct task_named *tasks, uns
 
 	buf_init(&seqs, ARRAYS_MAX);
 	for (unsigned i = 0; i < n; i++) {
-		if (tasks[i].found && tasks[i].row.after.n > 0)
-			buf_printf(&seqs, "%s%lld", seqs.len > 0 ? "," : "{",
-				   (long long)tasks[i].row.seq);
+		char seq[24];
+
+		if (!tasks[i].found || tasks[i].row.after.n == 0)
+			continue;
+		snprintf(seq, sizeof(seq), "%lld", (long long)tasks[i].row.seq);
+		rows_add_name(c, &seqs, text_of(seq));
 	}
 	if (n == 1)
 		query_bind(q, BIND(":task", tasks[0].row.seq));
 	else
-		r = bind_list(q, ":tasks", &seqs);
+		r = rows_bind_names(q, ":tasks", &seqs);
 	return r ?: rows_take(q, list);
 }
 

@@ -117,6 +117,28 @@ TEST(an_approval_comes_back_as_it_was_added)
 	assert_false(found);
 }
 
+TEST(approvals_are_found_by_many_ids)
+{
+	static const struct text ids[] = {TEXT("b\"\\,{}"), TEXT("x"), TEXT("a")};
+	struct fixture *f = *state;
+	struct approval *rows;
+	struct text *pending;
+	unsigned n;
+
+	begin(f);
+	add(f, "a", NULL, NULL);
+	add(f, "b\"\\,{}", NULL, NULL);
+	add(f, "c", NULL, NULL);
+	commit(f);
+	assert_int_equal(store_approval_find_named(reader(f), ids, 3, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 2);
+	assert_true(text_equal(rows[0].id, ids[0]) != text_equal(rows[1].id, ids[0]));
+	assert_int_equal(store_approval_find_named(reader(f), ids, 0, &f->arena, &rows, &n), 0);
+	assert_int_equal(n, 0);
+	assert_int_equal(store_approval_pending(reader(f), &f->arena, &pending, &n), 0);
+	assert_int_equal(n, 3);
+}
+
 TEST(an_id_that_is_taken_is_told)
 {
 	const struct approval again = plain("a", "other", NULL);
