@@ -322,7 +322,7 @@ static const struct option metrics_options[] = {
 
 const struct command metrics_commands[] = {
 	{"metrics", "", "Print metrics for Prometheus",
-	 "The metrics are the same as those of GET /metrics. Use --textfile for the "
+	 "GET /metrics returns the same metrics. Use --textfile for the "
 	 "textfile collector of node_exporter.\n",
 	 cmd_metrics, NULL, metrics_options, sizeof(struct metrics_options), NO_ARGS,
 	 .request = {"daemon.metrics"},

@@ -224,9 +224,10 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 	else if (s->other[0])
 		exam_find(e, MARK_WARN, "%s starts a different koine: %s", title, s->other);
 	else
-		exam_find(e, MARK_BAD,
-			  "%s: koine's entry in %s differs from the one that koine connect writes",
-			  title, file);
+		exam_find(
+			e, MARK_BAD,
+			"%s: koine's entry in %s differs from the entry that koine connect writes",
+			title, file);
 	advise_connect(e, p->agent, "");
 }
 
