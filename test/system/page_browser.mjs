@@ -372,7 +372,7 @@ const kinds = {
 		found.chosen = await page.evaluate(() => document.activeElement.querySelector('h2').textContent);
 		await page.waitForFunction(t => performance.now() > t, await page.evaluate(() => performance.now() + 450));
 		await page.keyboard.press('a');
-		await page.getByText('The request has not fully loaded yet').waitFor();
+		await page.getByText('The request is still loading').waitFor();
 		found.waits = JSON.parse(koine('call', 'approval.get', JSON.stringify({id: process.env.KOINE_BIG}))).status;
 		late.resolve();
 		await page.locator('.card.chosen .mark').waitFor();
@@ -380,7 +380,7 @@ const kinds = {
 		await page.waitForFunction(n => document.querySelectorAll('.card').length === n, found.cards.length - 1);
 		await page.goto(`${base}/#/inbox`);
 		await page.goto(`${base}/#/inbox/${process.env.KOINE_BIG}`);
-		await page.getByText('The requested approval is no longer pending').waitFor();
+		await page.getByText('This approval is no longer pending').waitFor();
 	},
 
 	// What hides below blank lines, a key that is held, an address that is none, koined away for a moment, and age.
@@ -513,7 +513,7 @@ const kinds = {
 		await page.waitForFunction(() => window.hits.length === 1);
 		found.hit = (await page.evaluate(() => window.hits))[0];
 		found.busy = await page.locator('[aria-busy]').count();
-		await page.getByText('has just moved').waitFor();
+		await page.getByText('has just changed').waitFor();
 		await settle();
 		found.waits = waiting().length;
 		await page.mouse.click(...at);
