@@ -401,7 +401,8 @@ void tasks_reload(struct daemon *d, const struct settings *fresh)
 	if (was->parallel != now->parallel)
 		set_parallel(t, NULL, now->parallel);
 	if (was->project_parallel != now->project_parallel)
-		tasks_set_project_parallel(t, now->project_parallel);
+		(void)tasks_add_project(t,
+					&(struct task_project) {.parallel = now->project_parallel});
 	for (unsigned i = 0; i < was->n_groups; i++) {
 		if (!section_find(&group_section, fresh, was->groups[i].name))
 			set_parallel(t, was->groups[i].name, 0);

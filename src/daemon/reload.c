@@ -165,7 +165,8 @@ static void report_taken(const struct daemon *d, const struct reporting *r)
 static void report_limit(const struct daemon *d, const struct reporting *r, const char *group,
 			 unsigned was, unsigned now, const char *key, unsigned line)
 {
-	unsigned is = tasks_parallel(d->engine->tasks, group ? text_of(group) : (struct text) {0});
+	unsigned is = task_group_state(d->engine->tasks, group ? text_of(group) : (struct text) {0})
+			      .parallel;
 	char reason[64];
 
 	if (was != now || is == now)

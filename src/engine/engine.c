@@ -39,6 +39,7 @@ int engine_open(const struct engine_opts *opts, struct engine **ret_engine, stru
 		engine_close(s);
 		return r;
 	}
+	s->owner = store_owner(s->store);
 	*ret_engine = s;
 	return 0;
 }

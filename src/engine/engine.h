@@ -36,21 +36,22 @@ struct store_health {
 
 struct engine {
 	struct store *store;
-	struct node *node;             /* NULL: only one koined can use the store; see node.h */
-	struct memories *memories;     /* see memory.h */
-	struct chat *chat;             /* NULL: not started; see chat.h */
-	struct events *events;         /* see event.h */
-	struct tasks *tasks;           /* see task.h */
-	struct automation *automation; /* see automation.h */
-	struct sessions *sessions;     /* see session.h */
-	struct approvals *approvals;   /* see approval.h */
-	struct bridges *bridges;       /* NULL: not started; see bridge.h */
-	struct tools *tools;           /* see tool.h */
-	struct notify *notify;         /* see notify.h */
-	struct jobs *jobs;             /* see job.h */
-	struct trust *trust;           /* see trust.h */
-	struct extracts *extracts;     /* NULL: off; see extract.h */
-	struct processes *processes;   /* NULL: not allowed; see process.h */
+	const char *owner; /* prefix of the marks of all programs that belong to the store */
+	struct node *node; /* NULL: only one koined can use the store; see node.h */
+	struct memories *memories;           /* see memory.h */
+	struct chat *chat;                   /* NULL: not started; see chat.h */
+	struct events *events;               /* see event.h */
+	struct tasks *tasks;                 /* see task.h */
+	struct automation *automation;       /* see automation.h */
+	struct sessions *sessions;           /* see session.h */
+	struct approvals *approvals;         /* see approval.h */
+	struct bridges *bridges;             /* NULL: not started; see bridge.h */
+	struct tools *tools;                 /* see tool.h */
+	struct notify *notify;               /* see notify.h */
+	struct jobs *jobs;                   /* see job.h */
+	struct trust *trust;                 /* see trust.h */
+	struct extracts *extracts;           /* NULL: off; see extract.h */
+	struct processes *processes;         /* NULL: not allowed; see process.h */
 	struct page_sessions *page_sessions; /* see page session.h */
 	struct store_health health;
 	unsigned n_invalid_rules; /* rules of the settings that are skipped */

@@ -103,3 +103,15 @@ bool task_word_parse(struct text t, enum task_state *ret_state, enum task_skips 
 	*ret_skips = *ret_state == TASK_FAILED ? SKIPS_NOT : SKIPS_TOO;
 	return true;
 }
+
+bool task_is_id(struct text text)
+{
+	static const struct text prefix = TEXT("task-");
+	size_t n = prefix.len;
+
+	if (!text_begins(text, prefix))
+		return false;
+	while (n < text.len && text.data[n] >= '0' && text.data[n] <= '9')
+		n++;
+	return n == text.len && n > prefix.len;
+}

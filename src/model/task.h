@@ -116,6 +116,9 @@ static inline int64_t task_tries(const struct task *task)
 const char *task_state_name(enum task_state state);
 bool task_state_parse(struct text t, enum task_state *ret_state);
 
+/* "task-0007", whether there is such a task or not. */
+bool task_is_id(struct text text);
+
 /* Which failed tasks a list has. A skipped task is a failed one with `skipped` set. */
 enum task_skips { SKIPS_TOO, SKIPS_ONLY, SKIPS_NOT };
 

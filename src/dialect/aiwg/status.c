@@ -54,15 +54,17 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 /* `max` is the name that the reader expects for the limit. */
 static void write_supervisor(struct json *j, struct engine *s, struct text folder, const char *max)
 {
-	const struct task *const *tasks = NULL;
-	struct task_load load = {0};
-	unsigned n = 0;
+	const struct task_filter f = {.project = folder, .in_turn = true};
+	const struct task *const *tasks;
+	struct task_counts counts;
+	unsigned n;
 
-	task_load(s->tasks, folder, &load, &tasks, &n);
+	task_count(s->tasks, folder, &counts);
+	(void)task_list_now(s->tasks, &f, &tasks, &n);
 	json_begin_object(j);
-	json_member_uint(j, "running", load.n_running);
-	json_member_uint(j, "queued", load.n_queued);
-	json_member_uint(j, max, load.parallel);
+	json_member_uint(j, "running", counts.n_here);
+	json_member_int(j, "queued", counts.n[TASK_QUEUED]);
+	json_member_uint(j, max, counts.parallel);
 	json_member_object(j, "tasks");
 	write_tasks(j, tasks, n, true);
 	write_tasks(j, tasks, n, false);

@@ -249,8 +249,7 @@ static int list_read(struct call *c)
 {
 	struct listing *l = c->state;
 
-	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n,
-			 &c->error);
+	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n, NULL);
 }
 
 static struct done list_was_read(struct call *c, int r)
@@ -291,7 +290,8 @@ struct done aiwg_task_list(struct call *c)
 /* ---- get ---- */
 
 struct got {
-	struct printed_task printed;
+	struct task task;
+	struct task_output output;
 	bool again; /* it was read twice */
 };
 
@@ -300,8 +300,9 @@ static int get_read(struct call *c)
 	const struct aiwg_task_in *in = c->in;
 	struct got *got = c->state;
 
-	return task_get_printed(call_tasks(c), c->lane, &c->arena, aiwg_folder(c, in->project),
-				in->id, OUTPUT_SHOWN, &got->printed, &c->error);
+	got->output = (struct task_output) {.offset = -OUTPUT_SHOWN, .max = OUTPUT_SHOWN};
+	return task_get(call_tasks(c), c->lane, &c->arena, aiwg_folder(c, in->project), in->id,
+			&got->task, &got->output, &c->error);
 }
 
 static struct done get_was_read(struct call *c, int r)
@@ -310,11 +311,11 @@ static struct done get_was_read(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	if (!task_catch_up_printed(call_tasks(c), OUTPUT_SHOWN, &got->printed) && !got->again) {
+	if (!task_catch_up(call_tasks(c), &got->task, &got->output) && !got->again) {
 		got->again = true;
 		return call_work(c, READER, get_read, get_was_read);
 	}
-	write_task(c, call_result(c), &got->printed.task, got->printed.output);
+	write_task(c, call_result(c), &got->task, got->output.bytes);
 	return call_reply(c);
 }
 

@@ -121,7 +121,7 @@ static int start_processes(const struct dialect_host *h, struct error *error)
 	const struct processes_opts opts = {
 		.loop = h->daemon->loop,
 		.workers = h->daemon->workers,
-		.owner = tasks_owner(engine->tasks),
+		.owner = engine->owner,
 		.approvals = engine->approvals,
 		.folder = s->folder,
 		.env = h->env,
@@ -138,7 +138,7 @@ static int start(struct dialect_host *h, struct error *error)
 	const struct tools_opts opts = {
 		.loop = h->daemon->loop,
 		.workers = h->daemon->workers,
-		.owner = tasks_owner(engine->tasks),
+		.owner = engine->owner,
 		.memories = engine->memories,
 		.approvals = engine->approvals,
 		/* The memory routes use the same tools, so these are always allowed. */

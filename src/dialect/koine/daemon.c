@@ -69,6 +69,7 @@ static void write_program(struct json *j, const struct sessions *sessions)
 static void write_work(struct json *j, struct engine *engine)
 {
 	const struct agent *agent = chat_agent(engine->chat, (struct text) {0});
+	struct task_counts tasks;
 
 	json_key(j, "agent");
 	if (agent) {
@@ -85,7 +86,8 @@ static void write_work(struct json *j, struct engine *engine)
 	write_program(j, engine->sessions);
 	json_member_object(j, "tasks");
 	task_json_pauses(j, engine->tasks);
-	json_member_bool(j, "draining", tasks_draining(engine->tasks));
+	task_count(engine->tasks, (struct text) {0}, &tasks);
+	json_member_bool(j, "draining", tasks.draining);
 	json_end_object(j);
 	json_member_uint(j, "approvals_pending", approvals_pending(engine->approvals));
 	json_key(j, "agent_servers");

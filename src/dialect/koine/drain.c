@@ -55,18 +55,19 @@ static int begin(struct call *c)
 
 static struct done look(struct call *c)
 {
-	unsigned n_tasks = tasks_running(call_tasks(c));
 	unsigned n_sessions = sessions_open(call_engine(c)->sessions);
 	unsigned n_rules = automation_running(call_automation(c));
 	const uint64_t *end_ms = c->state;
+	struct task_counts tasks;
 
+	task_count(call_tasks(c), (struct text) {0}, &tasks);
 	if (!c->client)
 		return call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
-	if (n_tasks + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
+	if (tasks.n_here + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
 		return call_after(c, LOOK_MS, look);
 	return call_answer(c, 0, NULL,
-			   PAIRS(JSON_UINT("tasks", n_tasks), JSON_UINT("sessions", n_sessions),
-				 JSON_UINT("rules", n_rules)));
+			   PAIRS(JSON_UINT("tasks", tasks.n_here),
+				 JSON_UINT("sessions", n_sessions), JSON_UINT("rules", n_rules)));
 }
 
 struct done koine_daemon_drain(struct call *c)

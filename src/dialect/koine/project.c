@@ -145,7 +145,8 @@ static struct done trust_then(struct call *c, int r)
 	if (r != 0)
 		return call_fail(c, r);
 	for (const struct value *id = in->tasks ? in->tasks->first : NULL; id; id = id->next)
-		task_release_soon(call_tasks(c), in->folder, value_text(id));
+		(void)task_hold(call_tasks(c), in->folder, value_text(id), TASK_RELEASE, 0, NULL,
+				NULL, &c->error);
 	return call_answer(c, 0, NULL,
 			   PAIRS(JSON_TEXT("folder", in->folder),
 				 JSON_BOOL("trusted", in->digest.data != NULL)));

@@ -127,7 +127,7 @@ static int show_work(struct call *c)
 
 	return task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error)
 		       ?: task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state,
-				   &c->error);
+				   NULL, &c->error);
 }
 
 /* The store may not have the latest changes yet. */
@@ -137,7 +137,7 @@ static struct done show_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up(call_tasks(c), t);
+	(void)task_catch_up(call_tasks(c), t, NULL);
 	task_json_write(call_result(c), t);
 	return call_reply(c);
 }
@@ -181,13 +181,14 @@ static int find_lines(struct call *c, struct finding *f)
 		return -ENOMEM;
 	for (unsigned i = 0; i < f->n; i++) {
 		const struct task *row = &f->tasks[i];
-		struct task_output output = {0};
+		struct task_output output = {.offset = -LINE_BYTES, .max = LINE_BYTES};
+		struct task now;
 		int r;
 
 		if (row->state == TASK_QUEUED)
 			continue;
-		r = task_output(call_tasks(c), c->lane, &c->arena, row->project, row->id,
-				-LINE_BYTES, LINE_BYTES, &output, &c->error);
+		r = task_get(call_tasks(c), c->lane, &c->arena, row->project, row->id, &now,
+			     &output, &c->error);
 		if (r < 0)
 			return r;
 		/* The output of a task that was swept meanwhile is empty. */
@@ -200,15 +201,9 @@ static int find_work(struct call *c)
 {
 	const struct find_in *in = c->in;
 	struct finding *f = c->state;
-	unsigned limit = task_list_limit(f->filter.limit);
 	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
-			  &c->error);
+			  &f->next);
 
-	/* Before the rows catch up: a place is that of the row as it was read. */
-	if (r == 0 && f->n > limit) {
-		f->n = limit;
-		f->next = task_place(&f->filter, &f->tasks[limit - 1]);
-	}
 	if (r == 0 && in->lines)
 		r = find_lines(c, f);
 	return r;
@@ -258,7 +253,7 @@ static struct done find_then(struct call *c, int r)
 	j = call_object(c);
 	json_member_array(j, "tasks");
 	for (unsigned i = 0; i < f->n; i++)
-		task_catch_up(call_tasks(c), &f->tasks[i]);
+		(void)task_catch_up(call_tasks(c), &f->tasks[i], NULL);
 	if (f->filter.open_first)
 		write_open_first(j, f);
 	for (unsigned i = 0; i < f->n && !f->filter.open_first; i++)
@@ -291,7 +286,6 @@ static struct done handle_find(struct call *c)
 		.open_first = in->open_first && !in->state.data,
 		.before = in->before,
 		.brief = true,
-		.and_next = true,
 	};
 	if (task_word_parse(in->state, &state, &f->filter.skips))
 		f->filter.state = (int)state;
@@ -347,10 +341,10 @@ static struct done groups_then(struct call *c, int r)
 	json_member_array(j, "groups");
 	for (unsigned i = 0; i < g->n; i++)
 		write_group(j, &g->groups[i],
-			    task_group_is_paused(call_tasks(c), g->groups[i].name));
+			    task_group_state(call_tasks(c), g->groups[i].name).paused);
 	tasks_each_paused(call_tasks(c), write_paused, g);
 	json_end_array(j);
-	json_member_bool(j, "paused", task_group_is_paused(call_tasks(c), (struct text) {0}));
+	json_member_bool(j, "paused", task_group_state(call_tasks(c), (struct text) {0}).paused);
 	return call_reply_object(c);
 }
 

@@ -115,7 +115,7 @@ static struct done handle_pause(struct call *c)
 static struct done handle_parallel(struct call *c)
 {
 	const struct group_in *in = c->in;
-	unsigned was = tasks_parallel(call_tasks(c), in->group);
+	unsigned was = task_group_state(call_tasks(c), in->group).parallel;
 	int r = tasks_set_parallel(call_tasks(c), in->group, (unsigned)in->parallel, &c->error);
 
 	return call_answer(c, r, NULL,

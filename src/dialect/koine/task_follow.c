@@ -55,13 +55,14 @@ static void write_piece(struct json *j, const struct task_output *o)
 struct done koine_task_output(struct call *c)
 {
 	struct task_in *in = (struct task_in *)c->in;
-	struct task_output o = {0};
+	struct task_output o = {.offset = in->offset, .max = (size_t)in->max};
+	struct task task;
 	struct json *j;
 	int r = task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error);
 
 	r = r
-		    ?: task_output(call_tasks(c), c->lane, &c->arena, in->project, in->id,
-				   in->offset, (size_t)in->max, &o, &c->error);
+		    ?: task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, &task, &o,
+				&c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
@@ -325,7 +326,7 @@ static struct done wait_for_task(struct follow *f)
 	if (!task_watch(call_tasks(c), f->project, f->id, &f->watch, &end))
 		return f->n_missed++ == 0 ? look(c) : call_after(c, AGAIN_MS, look);
 	f->n_missed = 0;
-	if (f->with_output && task_runs_elsewhere(call_tasks(c), f->project, f->id)) {
+	if (f->with_output && f->watch.elsewhere) {
 		task_unwatch(&f->watch);
 		return call_after(c, ELSEWHERE_MS, look);
 	}
@@ -348,12 +349,9 @@ static int look_work(struct call *c)
 	int r;
 
 	arena_init(&f->arena, TASK_LOOK_MAX);
-	f->output = (struct task_output) {0};
+	f->output = (struct task_output) {.offset = f->at, .max = TASK_PIECE};
 	r = task_get(t, c->lane, &f->arena, f->id.data ? f->project : in->project, in->id, &f->task,
-		     &c->error);
-	if (r == 0 && f->with_output)
-		r = task_output(t, c->lane, &f->arena, f->task.project, f->task.id, f->at,
-				TASK_PIECE, &f->output, &c->error);
+		     f->with_output ? &f->output : NULL, &c->error);
 	f->output.running = f->task.state <= TASK_RUNNING;
 	return r;
 }

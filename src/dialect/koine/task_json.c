@@ -110,7 +110,7 @@ static void write_group(void *arg, struct text group)
 
 void task_json_pauses(struct json *j, struct tasks *tasks)
 {
-	json_member_bool(j, "paused", task_group_is_paused(tasks, (struct text) {0}));
+	json_member_bool(j, "paused", task_group_state(tasks, (struct text) {0}).paused);
 	json_member_array(j, "paused_groups");
 	tasks_each_paused(tasks, write_group, j);
 	json_end_array(j);

@@ -78,9 +78,8 @@ static int add_tasks(struct call *c, struct buf *out)
 	const struct task_filter f = {.state = -1, .limit = TASKS, .brief = true};
 	struct task *rows = NULL;
 	unsigned n = 0;
-	int r = call_tasks(c)
-			? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->error)
-			: 0;
+	int r = call_tasks(c) ? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, NULL)
+			      : 0;
 
 	if (n > 0)
 		buf_add_str(out, "\nRecent tasks:\n");

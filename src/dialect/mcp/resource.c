@@ -52,9 +52,10 @@ static struct done read_memory(struct call *c)
 
 static struct done read_task(struct call *c)
 {
-	struct task_output out;
-	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, id_of(c),
-			    -CONTENTS_MAX, CONTENTS_MAX, &out, &c->error);
+	struct task_output out = {.offset = -CONTENTS_MAX, .max = CONTENTS_MAX};
+	struct task task;
+	int r = task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, id_of(c), &task,
+			 &out, &c->error);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -222,9 +223,8 @@ static int list_tasks(struct call *c, struct page *p)
 	const struct task_filter f = {.state = -1, .limit = PAGE, .brief = true};
 	struct task *rows = NULL;
 	unsigned n = 0;
-	int r = call_tasks(c)
-			? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, &c->error)
-			: 0;
+	int r = call_tasks(c) ? task_list(call_tasks(c), c->lane, &c->arena, &f, &rows, &n, NULL)
+			      : 0;
 
 	for (unsigned i = 0; r == 0 && i < n; i++)
 		write_resource(p->j, "task", rows[i].id, rows[i].prompt, "text/plain");

@@ -132,7 +132,7 @@ static int get_work(struct call *c)
 	const struct one_in *in = c->in;
 
 	return task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, c->state,
-			&c->error);
+			NULL, &c->error);
 }
 
 /* The store may not have the latest changes yet. */
@@ -142,7 +142,7 @@ static struct done get_then(struct call *c, int r)
 
 	if (r != 0)
 		return call_fail(c, r);
-	task_catch_up(call_tasks(c), t);
+	(void)task_catch_up(call_tasks(c), t, NULL);
 	write_task(c, call_result(c), t, true);
 	return call_reply(c);
 }
@@ -163,8 +163,7 @@ static int list_work(struct call *c)
 {
 	struct finding *f = c->state;
 
-	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
-			 &c->error);
+	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, NULL);
 }
 
 static struct done list_then(struct call *c, int r)
@@ -177,7 +176,7 @@ static struct done list_then(struct call *c, int r)
 	j = call_object(c);
 	json_member_array(j, "tasks");
 	for (unsigned i = 0; i < f->n; i++) {
-		task_catch_up(call_tasks(c), &f->tasks[i]);
+		(void)task_catch_up(call_tasks(c), &f->tasks[i], NULL);
 		write_task(c, j, &f->tasks[i], false);
 	}
 	json_end_array(j);
@@ -210,9 +209,10 @@ static struct done handle_output(struct call *c)
 	const struct one_in *in = c->in;
 	int64_t max = in->max > 0 && in->max < OUTPUT_MAX ? in->max : OUTPUT_MAX;
 	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
-	struct task_output out = {0};
-	int r = task_output(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, offset,
-			    (size_t)max, &out, &c->error);
+	struct task_output out = {.offset = offset, .max = (size_t)max};
+	struct task task;
+	int r = task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, &task, &out,
+			 &c->error);
 
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_TEXT("output", out.bytes.data ? out.bytes : TEXT("")),

@@ -154,8 +154,11 @@ static void cancel_stored(struct record_waiter *w, int outcome)
 	struct lookup *l = list_entry(w, struct lookup, request.waiter);
 
 	/* Another host was quicker: what it made of the task is looked up, and cancelled. */
-	if (outcome != REFUSE_CONFLICT || l->n_looks++ == LOOKS_MAX || look_up(l) != 0)
-		request_stored(w, outcome);
+	if (outcome == REFUSE_CONFLICT && l->n_looks++ < LOOKS_MAX && look_up(l) == 0)
+		return;
+	if (outcome == REFUSE_CONFLICT)
+		task_refuse(1, l->request.id, &l->request.error);
+	request_done(&l->request, outcome);
 }
 
 /* It is not running any more, or runs again: an event will report that. */
@@ -278,12 +281,26 @@ static int set_hold(struct tasks *t, struct live *l, enum task_hold hold, int64_
 	return 0;
 }
 
+static int release_soon(struct tasks *t, struct live *l)
+{
+	if (list_empty(&l->held_link))
+		return 0;
+	list_remove(&l->held_link);
+	list_append(&t->releases, &l->held_link);
+	wake_send(t->more);
+	return 0;
+}
+
 int task_hold(struct tasks *t, struct text project, struct text id, enum task_hold hold,
 	      int64_t delay_ms, task_done_fn fn, void *arg, struct error *error)
 {
 	struct live *l = NULL;
 	unsigned n;
-	int r = task_check_delay(delay_ms, error);
+	int r = task_is_time(delay_ms)
+			? 0
+			: refuse_field(error, "delay",
+				       "delay must be between 0 and 100 years, not %lld ms",
+				       (long long)delay_ms);
 
 	if (r == 0 && hold == TASK_RELEASE) {
 		l = live_find(t, project, id, &n);
@@ -291,6 +308,8 @@ int task_hold(struct tasks *t, struct text project, struct text id, enum task_ho
 	} else if (r == 0) {
 		r = task_find_open(t, project, id, fn, arg, &l, error);
 	}
+	if (r == 0 && !fn)
+		return release_soon(t, l);
 	if (r == 0 && l)
 		r = check_held(&l->task, hold, error) ?: set_hold(t, l, hold, delay_ms, fn, arg);
 	return r;

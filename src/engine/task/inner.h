@@ -28,6 +28,7 @@ enum {
 	TASK_LIGHT_MAX = 16 << 10,  /* bytes of text that a task in memory may have */
 	TASK_STDERR_MAX = 64 << 10, /* the last bytes are kept */
 	TASK_ARENA_MAX = 32 << 20,
+	RENDERED_SLOTS = 256,
 	TASK_CHANGES_MAX = 200, /* on their way to the store: then the next ones wait */
 };
 
@@ -193,6 +194,13 @@ struct recount {
 	bool counted; /* at_version: the counts were right if nothing has changed since */
 };
 
+/* A dialect's rendering of a task. */
+struct rendered {
+	uint64_t version; /* of the task; 0: none */
+	const void *by;
+	struct buf text;
+};
+
 struct tasks {
 	struct tasks_opts opts; /* its texts and arrays may be gone */
 	struct store *store;
@@ -240,7 +248,7 @@ struct tasks {
 	bool lining_up;        /* there is more to line up: nothing starts until all are compared */
 	uint64_t n_looked;     /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
-	struct rendered *rendered; /* NULL: none requested yet */
+	struct rendered rendered[RENDERED_SLOTS];
 	struct records records;
 	struct recount recount;
 	struct ticker *sweeper;
@@ -329,12 +337,6 @@ void queue_remove(struct live *l);
 /* Goes on with what is too much for one turn of the loop, and starts tasks as far as there is room. */
 void queue_run(struct tasks *t);
 
-/* Why a queued task does not start; valid until the next pass of the loop. */
-struct task_waits queue_waits(const struct tasks *t, const struct live *l);
-
-/* Adds the first of the project's ready tasks, in the order they will start, up to max. */
-void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n);
-
 /* Puts one that is queued in its place, as its row says; it waits for those in its `after` that are open. states: as
  * they are stored; NULL: what is not in memory is completed. elsewhere: another host fails it if one did not
  * complete. It may fail here at once. */
@@ -350,7 +352,11 @@ void task_put_back(struct tasks *t, struct live *l, uint64_t wait_ms, const char
 enum { SKIP_WORDS_MAX = TASK_NAME_MAX + 40 };
 
 /* "dependency task-0007 failed" */
-void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_MAX]);
+static inline void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_MAX])
+{
+	snprintf(out, SKIP_WORDS_MAX, "dependency %.*s %s", TEXT_ARGS(text_cut(id, TASK_NAME_MAX)),
+		 state == TASK_CANCELLED ? "was cancelled" : "failed");
+}
 
 /* ---- control.c ---- */
 
@@ -379,10 +385,6 @@ void run_lose(struct run *r);
 
 /* Chooses what runs it, a program or an agent of the chat, and starts that. Refuses if there is neither. */
 int program_start(struct run *r, struct text prompt, struct error *error);
-/* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
- * one, such as the folder's. */
-int program_unstarted(const struct run *r, int result, struct error *error);
-
 /* REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run such a task: the settings
  * have no agent at all, or forbid programs. */
 int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
@@ -418,7 +420,6 @@ int task_event_add(struct tasks *t, const char *event, const struct task *row, i
 
 /* ---- read.c ---- */
 
-void task_rendered_free(struct tasks *t);
 /* The first sweep of old tasks runs on the next pass of the loop. */
 int task_sweeps_start(struct tasks *t);
 
@@ -444,8 +445,6 @@ void *request_new(struct tasks *t, size_t size, struct text project, struct text
 void request_free(void *request); /* accepts NULL */
 /* Sends it to a thread, if the result so far is 0; frees it if that fails. */
 int request_submit(void *request, int result, bool writes);
-/* Whatever waits for a change calls this with its outcome at last. */
-void request_stored(struct record_waiter *w, int outcome);
 
 static inline void request_done(struct request *r, int result)
 {
@@ -461,7 +460,11 @@ static inline void task_path(const char *output_folder, int64_t seq, char *out, 
 
 /* ---- submit.c ---- */
 
-int task_check_delay(int64_t delay_ms, struct error *error);
+/* Added to the current time it must fit into 64 bits; a hundred years are enough. */
+static inline bool task_is_time(int64_t ms)
+{
+	return ms >= 0 && ms <= 100LL * 366 * 24 * 3600 * 1000;
+}
 
 /* Refuses if no more tasks may wait. */
 int task_check_room(const struct tasks *t, struct error *error);

@@ -423,17 +423,3 @@ int program_start(struct run *r, struct text prompt, struct error *error)
 	program_done(&program);
 	return e;
 }
-
-int program_unstarted(const struct run *r, int result, struct error *error)
-{
-	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
-
-	if (r->folder && access(r->folder, X_OK) != 0)
-		return 0;
-	if (result == REFUSE_FORBIDDEN)
-		words = TASK_FORBIDDEN;
-	else if (result != REFUSE_NOT_FOUND)
-		return 0;
-	snprintf(error->text, sizeof(error->text), "%.100s%s", r->named, words);
-	return result == REFUSE_NOT_FOUND ? 127 : 126;
-}

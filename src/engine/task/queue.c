@@ -19,7 +19,9 @@
 enum {
 	LINED_UP_AT_ONCE = 1000,
 	WRITTEN_AT_ONCE = 100,
-	CHOICE = 4,       /* of so many for each host, one takes its own first */
+	CHOICE = 4, /* of so many for each host, one takes its own first */
+	NOW_MAX = 256,
+	LOOKS_MAX = 1000,
 	UNKEPT_MS = 1000, /* a task whose change is not stored waits so long for the next look */
 };
 
@@ -291,7 +293,7 @@ static struct task_waits waits_for_slot(const struct tasks *t, const struct live
 }
 
 /* Dependencies and times come before a pause and a missing host: those may be over before it matters. */
-struct task_waits queue_waits(const struct tasks *t, const struct live *l)
+static struct task_waits queue_waits(const struct tasks *t, const struct live *l)
 {
 	const struct task *task = &l->task;
 	struct task_waits w = {.reason = WAIT_NONE};
@@ -334,7 +336,7 @@ static struct line *next_line(struct project *p)
 	return best;
 }
 
-void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n)
+static void queue_list(struct project *p, const struct task **found, unsigned max, unsigned *n)
 {
 	struct line *line;
 
@@ -349,19 +351,139 @@ void queue_list(struct project *p, const struct task **found, unsigned max, unsi
 	}
 }
 
-/* ---- held tasks ---- */
+/* p: only those of that project; NULL: all. */
+static void add_tasks(struct list *tasks, const struct project *p, const struct task **found,
+		      unsigned *n)
+{
+	list_for_each (at, following, tasks) {
+		const struct live *l = list_entry(at, struct live, link);
 
-void task_release_soon(struct tasks *t, struct text project, struct text id)
+		if (*n == NOW_MAX)
+			return;
+		if (!p || l->project == p)
+			found[(*n)++] = &l->task;
+	}
+}
+
+static bool fits(const struct task_filter *f, const struct task *row)
+{
+	if (f->state >= 0 && (int)row->state != f->state)
+		return false;
+	if (f->skips != SKIPS_TOO && (f->skips == SKIPS_ONLY) != (row->skipped.data != NULL))
+		return false;
+	return (!f->group.data || text_equal(f->group, row->group)) &&
+	       (!f->label.data || text_equal(f->label, row->label));
+}
+
+/* False: the store must be asked. */
+static bool list_project(const struct project *p, const struct task_filter *f, unsigned limit,
+			 const struct task **found, unsigned *n)
+{
+	unsigned n_looks = 0;
+
+	for (struct sorted_link *at = p->recent.first; at; at = at->next) {
+		const struct live *l = list_entry(at, struct live, recent_link);
+
+		/* The others may be many: a reader finds those that fit by an index. */
+		if (n_looks++ == LOOKS_MAX)
+			return false;
+		/* An open task may be older than others that are not in memory. */
+		if (l->task.seq < p->whole_from)
+			return false;
+		if (!fits(f, &l->task))
+			continue;
+		if (!l->light)
+			return false;
+		found[(*n)++] = &l->task;
+		if (*n == limit)
+			return true;
+	}
+	return p->whole_from == 0;
+}
+
+/* Open tasks: those that run, then those that wait, in the order they will start. */
+static void list_open(struct tasks *t, const struct project *p, const struct task **found,
+		      unsigned *n)
+{
+	add_tasks(&t->running, p, found, n);
+	add_tasks(&t->elsewhere, p, found, n);
+	list_for_each (at, following, &t->projects) {
+		struct project *one = list_entry(at, struct project, link);
+
+		if (p && one != p)
+			continue;
+		queue_list(one, found, NOW_MAX, n);
+		add_tasks(&one->aside, NULL, found, n);
+	}
+}
+
+bool task_list_now(struct tasks *t, const struct task_filter *f,
+		   const struct task *const **ret_tasks, unsigned *ret_n)
+{
+	static const struct task *found[NOW_MAX];
+	const struct project *p = f->project.data ? project_find(t, f->project, false) : NULL;
+
+	*ret_n = 0;
+	*ret_tasks = found;
+	if (f->in_turn && (p || !f->project.data))
+		list_open(t, p, found, ret_n);
+	if (f->in_turn)
+		return true;
+	return f->limit <= NOW_MAX && p &&
+	       list_project(p, f, f->limit > 0 ? (unsigned)f->limit : TASK_LIST_DEFAULT, found,
+			    ret_n);
+}
+
+/* ---- what is read meanwhile ---- */
+
+static bool is_paused(const struct tasks *t, const struct live *l)
+{
+	return l->task.state == TASK_QUEUED && (t->paused || (l->group && l->group->paused));
+}
+
+/* NULL: what was read is up to date. */
+static const struct task *newer_than(struct tasks *t, struct task *task)
 {
 	unsigned n;
-	struct live *l = live_find(t, project, id, &n);
+	const struct live *l = live_find(t, task->project, task->id, &n);
 
-	if (n != 1 || list_empty(&l->held_link))
-		return;
-	list_remove(&l->held_link);
-	list_append(&t->releases, &l->held_link);
-	wake_send(t->more);
+	task->paused = l && is_paused(t, l);
+	task->waits = l ? queue_waits(t, l) : (struct task_waits) {.reason = WAIT_NONE};
+	/* Another host has changed it, and we have not heard of that yet. */
+	if (l && !record_pending(&l->record) && task->version > l->task.version)
+		return NULL;
+	/* If it has ended and its texts are not in memory, the store knows more. */
+	return l && (l->task.state <= TASK_RUNNING || l->light) ? &l->task : NULL;
 }
+
+bool task_catch_up(struct tasks *t, struct task *task, const struct task_output *output)
+{
+	const struct task *now = newer_than(t, task);
+	bool ended = now && now->state > TASK_RUNNING && task->state <= TASK_RUNNING;
+
+	if (!now)
+		return true;
+	task->state = now->state;
+	task->held = now->held;
+	task->stashed = now->stashed;
+	task->not_before_ms = now->not_before_ms;
+	task->started_ms = now->started_ms;
+	task->completed_ms = now->completed_ms;
+	task->pid = now->pid;
+	task->attempts = now->attempts;
+	task->stops = now->stops;
+	task->skipped = now->skipped;
+	task->exit_status = now->exit_status;
+	task->signal = now->signal;
+	if (now->state > TASK_RUNNING) {
+		task->result = now->result;
+		task->error = now->error;
+	}
+	return !ended || !output || output->bytes.len >= output->max ||
+	       output->bytes.len >= (size_t)now->output_bytes;
+}
+
+/* ---- held tasks ---- */
 
 static bool release_next(struct tasks *t)
 {
@@ -426,13 +548,6 @@ static unsigned release_dependents(struct tasks *t, unsigned max)
 			queue_place(w->waiting);
 	}
 	return n;
-}
-
-void task_skip_words(struct text id, enum task_state state, char out[SKIP_WORDS_MAX])
-{
-	snprintf(out, SKIP_WORDS_MAX, "dependency %.*s %s",
-		 (int)(id.len < TASK_NAME_MAX ? id.len : TASK_NAME_MAX), id.data,
-		 state == TASK_CANCELLED ? "was cancelled" : "failed");
 }
 
 /* The task fails without a run: the dependency with this index ended in that state. */

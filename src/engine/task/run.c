@@ -527,13 +527,29 @@ static void begun(struct run *r)
 	call_waiter(take_waiter(r), TASK_RUNNING);
 }
 
+/* A shell's words for a program that could not be started, and its exit status; 0 if the fault is another
+ * one, such as the folder's. */
+static int word_unstarted(const struct run *r, int result, struct error *error)
+{
+	const char *words = strchr(r->named, '/') ? TASK_NO_FILE : TASK_NO_COMMAND;
+
+	if (r->folder && access(r->folder, X_OK) != 0)
+		return 0;
+	if (result == REFUSE_FORBIDDEN)
+		words = TASK_FORBIDDEN;
+	else if (result != REFUSE_NOT_FOUND)
+		return 0;
+	snprintf(error->text, sizeof(error->text), "%.100s%s", r->named, words);
+	return result == REFUSE_NOT_FOUND ? 127 : 126;
+}
+
 static void on_started(void *arg, int result, const struct error *error)
 {
 	struct run *r = arg;
 	struct error own = *error;
 
 	if (result != 0)
-		r->unstarted = program_unstarted(r, result, &own);
+		r->unstarted = word_unstarted(r, result, &own);
 	if (result != 0)
 		give_up(r, result > 0 ? own.text : strerror(-result));
 	else

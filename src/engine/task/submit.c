@@ -26,8 +26,6 @@ enum {
 	PACKED_COMMAND_MAX = TASK_COMMAND_MAX + 8 * TASK_WORDS_MAX,
 };
 
-static const int64_t LONGEST_MS = 100LL * 366 * 24 * 3600 * 1000;
-
 struct submit {
 	struct request request;
 	struct project *project;
@@ -55,23 +53,10 @@ static int check_env(const struct task_new *in, struct error *error)
 	return 0;
 }
 
-/* Added to the current time it must fit into 64 bits; a hundred years are enough. */
-static bool is_time(int64_t ms)
-{
-	return ms >= 0 && ms <= LONGEST_MS;
-}
-
-int task_check_delay(int64_t delay_ms, struct error *error)
-{
-	if (is_time(delay_ms))
-		return 0;
-	return refuse_field(error, "delay", "delay must be between 0 and 100 years, not %lld ms",
-			    (long long)delay_ms);
-}
-
 static int check_times(const struct task_new *in, struct error *error)
 {
-	if (is_time(in->task.timeout_ms) && is_time(in->delay_ms) && is_time(in->task.retry_ms))
+	if (task_is_time(in->task.timeout_ms) && task_is_time(in->delay_ms) &&
+	    task_is_time(in->task.retry_ms))
 		return 0;
 	return refuse(error, REFUSE_PARAMS,
 		      "timeout, delay and retry delay must be between 0 and 100 years, not %lld, "

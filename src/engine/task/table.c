@@ -595,30 +595,18 @@ int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, st
 	return r;
 }
 
-void tasks_set_project_parallel(struct tasks *t, unsigned parallel)
-{
-	if (!t)
-		return;
-	t->project_parallel = parallel;
-	queue_run(t);
-}
-
-unsigned tasks_parallel(const struct tasks *t, struct text group)
+struct task_group_state task_group_state(const struct tasks *t, struct text group)
 {
 	const struct group *g = t && group.data ? group_find(t, group) : NULL;
 
-	return g ? g->parallel : t && !group.data ? t->parallel : 0;
+	if (g)
+		return (struct task_group_state) {g->parallel, g->paused};
+	return t && !group.data ? (struct task_group_state) {t->parallel, t->paused}
+				: (struct task_group_state) {0};
 }
 
 /* ---- a group, or all: they stay queued. A pause concerns only the start of tasks, not those that run: a
  * program that is stopped would notice neither its time limit nor a request to end ---- */
-
-bool task_group_is_paused(const struct tasks *t, struct text group)
-{
-	const struct group *g = t && group.data ? group_find(t, group) : NULL;
-
-	return g ? g->paused : t && !group.data && t->paused;
-}
 
 void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg)
 {

@@ -49,7 +49,7 @@ int task_refuse(unsigned n, struct text id, struct error *error)
 		TEXT_ARGS(shown));
 }
 
-void request_stored(struct record_waiter *w, int outcome)
+static void request_stored(struct record_waiter *w, int outcome)
 {
 	struct request *r = list_entry(w, struct request, waiter);
 
@@ -310,6 +310,7 @@ bool task_watch(struct tasks *t, struct text project, struct text id, struct tas
 	w->live = l;
 	list_append(&l->watches, &w->link);
 	l->n_listening += w->printed != NULL;
+	w->elsewhere = l->task.state == TASK_RUNNING && !l->run;
 	*ret_end = printed_so_far(l);
 	return true;
 }
@@ -581,8 +582,13 @@ static char **copy_program(const char *const *program)
 
 int tasks_add_project(struct tasks *t, const struct task_project *in)
 {
-	struct project *p = project_find(t, text_of(in->folder), true);
+	struct project *p = in->folder ? project_find(t, text_of(in->folder), true) : NULL;
 
+	if (!in->folder) {
+		t->project_parallel = in->parallel;
+		wake_send(t->more);
+		return 0;
+	}
 	if (!p)
 		return -ENOMEM;
 	p->served = true;
@@ -672,11 +678,6 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	t->queue = opts->queue ?: 1000;
 	t->interrupt_ms = opts->interrupt_ms ?: 5000;
 	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
-}
-
-const char *tasks_owner(const struct tasks *t)
-{
-	return t ? t->owner : NULL;
 }
 
 static void tasks_freep(struct tasks **t)
@@ -801,16 +802,6 @@ void tasks_drain(struct tasks *t, bool drain)
 	queue_run(t);
 }
 
-bool tasks_draining(const struct tasks *t)
-{
-	return t && t->n_drains > 0;
-}
-
-unsigned tasks_running(const struct tasks *t)
-{
-	return t ? t->n_running : 0;
-}
-
 static void free_project(struct project *p)
 {
 	struct list *first;
@@ -839,7 +830,8 @@ void tasks_free(struct tasks *t)
 
 	if (!t)
 		return;
-	task_rendered_free(t);
+	for (unsigned i = 0; i < RENDERED_SLOTS; i++)
+		buf_done(&t->rendered[i].text);
 	while ((first = list_first(&t->projects))) {
 		list_remove(first);
 		free_project(list_entry(first, struct project, link));

@@ -62,7 +62,7 @@ struct task_group_limit {
 /* A folder that tasks belong to. */
 struct task_project {
 	const char *folder; /* absolute; "": no folder, and tasks run in the daemon's own */
-	unsigned parallel;  /* 0: the default */
+	unsigned parallel;  /* 0: the default (tasks_opts) */
 	int64_t timeout_ms; /* 0: the default */
 	unsigned queue;     /* its waiting tasks; 0: only the global limit */
 	/* The program that runs its tasks unless they name an agent of the settings: argv before
@@ -85,6 +85,8 @@ struct task_wording {
 };
 
 struct tasks_opts {
+	/* Its store_owner is the prefix of the marks of all processes that belong to it: tasks_start, and
+	 * tasks_free, end every process that carries one, whether a task's or not. */
 	struct store *store;
 	struct events *events;
 	struct chat *chat; /* its agents run tasks */
@@ -117,14 +119,8 @@ struct tasks_opts {
  */
 int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct error *error);
 
-/*
- * The prefix of the marks of all processes that belong to this store (see tree_mark): the next
- * tasks_start, and tasks_free, end every process that carries one, whether a task's or not.
- * NULL for NULL.
- */
-const char *tasks_owner(const struct tasks *t);
-
-/* Adds a project; if it is already known, it gets these limits. */
+/* Adds a project; if it is already known, it gets these limits. folder NULL: `parallel` is that of projects without a
+ * limit of their own. */
 int tasks_add_project(struct tasks *t, const struct task_project *project);
 
 /* Starts nothing new. What is running has grace_ms to end by itself; then it is stopped as a
@@ -137,9 +133,6 @@ void tasks_stop(struct tasks *t, unsigned grace_ms, void (*fn)(void *arg), void 
 /* Starts nothing new until it is called once more with false, except by a stop. Unlike a pause it is not
  * stored, and it is about this host alone. Accepts NULL. */
 void tasks_drain(struct tasks *t, bool drain);
-bool tasks_draining(const struct tasks *t);
-/* How many run here; 0 for NULL. */
-unsigned tasks_running(const struct tasks *t);
 
 /* Accepts NULL; call it after the last work has finished. */
 void tasks_free(struct tasks *t);
@@ -192,7 +185,8 @@ enum task_hold {
 	TASK_RELEASE, /* the same for one that was held when it came */
 };
 
-/* REFUSE_CONFLICT if the task is not queued, or this changes nothing. */
+/* REFUSE_CONFLICT if the task is not queued, or this changes nothing. fn may be NULL for TASK_RELEASE: the task is one of
+ * many, and is released when its turn has come; if that cannot be stored, it stays as it is. */
 int task_hold(struct tasks *t, struct text project, struct text id, enum task_hold hold,
 	      int64_t delay_ms, task_done_fn fn, void *arg, struct error *error);
 
@@ -218,21 +212,20 @@ int task_edit(struct tasks *t, struct text project, struct text id, const struct
  * changes nothing. paused false: the end of that. */
 int task_pause(struct tasks *t, struct text group, bool paused, task_done_fn fn, void *arg,
 	       struct error *error);
-/* Accepts NULL. */
-bool task_group_is_paused(const struct tasks *t, struct text group);
+struct task_group_state {
+	unsigned
+		parallel; /* so many run side by side here, in all projects; 0: no limit of its own */
+	bool paused;
+};
+
+/* Of a group, or of all tasks (group {NULL, 0}). Accepts NULL. */
+struct task_group_state task_group_state(const struct tasks *t, struct text group);
 /* Calls fn for every group that is paused. Accepts NULL. */
 void tasks_each_paused(struct tasks *t, void (*fn)(void *arg, struct text group), void *arg);
 
 /* How many tasks of a group run side by side here, in all projects (0: no limit of its own), or of all
  * (group {NULL, 0}; at least 1). Takes effect at once, and until the next start. Accepts NULL. */
 int tasks_set_parallel(struct tasks *t, struct text group, unsigned parallel, struct error *error);
-/* The same of one project that has no limit of its own. Accepts NULL. */
-void tasks_set_project_parallel(struct tasks *t, unsigned parallel);
-unsigned tasks_parallel(const struct tasks *t, struct text group);
-
-/* TASK_RELEASE of one of many, when its turn has come. One that is not held, or whose release
- * cannot be stored, stays as it is. */
-void task_release_soon(struct tasks *t, struct text project, struct text id);
 /* Calls fn (may be NULL) for every held task of a project. Returns how many there are. */
 unsigned tasks_each_held(struct tasks *t, struct text project,
 			 void (*fn)(void *arg, struct text id), void *arg);
@@ -291,21 +284,12 @@ struct task_filter {
 	/* Of task_list: running tasks come first, then queued ones, then the others; only with `brief` and
 	 * without a state. */
 	bool open_first;
-	int64_t before; /* of task_list: task_place of the last task of the page before; 0: the first page */
-	bool brief;    /* of task_list */
-	bool and_next; /* of task_list: one more than the limit, if there is one */
+	int64_t before; /* of task_list: where the next page begins; 0: the first page */
+	bool brief;     /* of task_list */
+	/* Of task_list_now: open tasks alone, whatever else is set but the project: those that run, then those
+	 * that wait, in the order they will start. */
+	bool in_turn;
 };
-
-/* The place of a task as task_list has read it. */
-int64_t task_place(const struct task_filter *f, const struct task *task);
-
-/* How many tasks a list with this limit has at most. */
-static inline unsigned task_list_limit(int64_t limit)
-{
-	if (limit <= 0)
-		return TASK_LIST_DEFAULT;
-	return limit < TASK_LIST_MAX ? (unsigned)limit : TASK_LIST_MAX;
-}
 
 /* Runs on the loop, from memory: false if it takes a reader (task_list). Rows are valid until
  * the next pass of the loop. */
@@ -320,12 +304,10 @@ bool task_list_now(struct tasks *t, const struct task_filter *f,
 struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by);
 
 /* Newest first, unless open_first is set, and without env; texts are cut, at most in the middle of a result's last character.
- * Brief: without result, metadata and cwd. A list ends early only if its rows exceed 8 MiB, which
+ * Brief: without result, metadata and cwd. *ret_next (may be NULL): where the next page begins; 0: this is the last. A list ends early only if its rows exceed 8 MiB, which
  * those of a brief one cannot. */
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
-	      struct task **ret_tasks, unsigned *ret_n, struct error *error);
-
-bool task_is_id(struct text text);
+	      struct task **ret_tasks, unsigned *ret_n, int64_t *ret_next);
 
 /*
  * Puts the id and the project of a task in place of its label. What is an id, or nobody's label,
@@ -335,34 +317,23 @@ bool task_is_id(struct text text);
 int task_resolve(struct tasks *t, int lane, struct arena *a, struct text *project, struct text *ref,
 		 struct error *error);
 
-/* REFUSE_NOT_FOUND. */
-int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-	     struct task *ret_task, struct error *error);
-/* With the last `max` bytes of its output. */
-int task_get_printed(struct tasks *t, int lane, struct arena *a, struct text project,
-		     struct text id, size_t max, struct printed_task *ret_task,
-		     struct error *error);
-
-/* Runs on the loop, after it was read: applies what has happened to it that is not in the store
- * yet. */
-void task_catch_up(struct tasks *t, struct task *task);
-/* The same. False: the task has ended since its output was read, which lacks the end; read it again. */
-bool task_catch_up_printed(struct tasks *t, size_t max, struct printed_task *task);
-
 struct task_output {
+	size_t max; /* at most so many bytes are wanted */
+	/* From here: of the first of the bytes, within everything that was ever printed; what was rotated away is
+	 * skipped. Below 0: the last ones. */
+	int64_t offset;
 	struct text bytes;
-	int64_t offset; /* of the first of them, within everything that was ever printed */
-	int64_t end;    /* of everything that was printed so far */
-	bool running;   /* there may be more */
+	int64_t end;  /* of everything that was printed so far */
+	bool running; /* there may be more */
 };
 
-/* Starting at offset, at most max bytes; what was rotated away is skipped. offset < 0: the last
- * -offset. */
-int task_output(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
-		int64_t offset, size_t max, struct task_output *ret_output, struct error *error);
+/* output: NULL, or what is wanted of it, and then what there is. REFUSE_NOT_FOUND. */
+int task_get(struct tasks *t, int lane, struct arena *a, struct text project, struct text id,
+	     struct task *ret_task, struct task_output *output, struct error *error);
 
-/* Runs on the loop: another host runs it, and what it prints is not reported here: read it again. */
-bool task_runs_elsewhere(struct tasks *t, struct text project, struct text id);
+/* Runs on the loop, after it was read: applies what has happened to it that is not in the store
+ * yet. False: the task has ended since its output (may be NULL) was read, which lacks the end; read it again. */
+bool task_catch_up(struct tasks *t, struct task *task, const struct task_output *output);
 
 /* What a task has just printed, for all who follow it. */
 struct task_piece {
@@ -379,6 +350,7 @@ struct live;
 struct task_watch {
 	struct list link;
 	struct live *live; /* NULL: it is not waiting */
+	bool elsewhere; /* another host runs it: what it prints is not reported here; read it again */
 	/* It has printed more. Takes the bytes; must not answer a call or change a task. NULL: only
 	 * its end is awaited. */
 	void (*printed)(struct task_watch *w, struct task_piece *piece);
@@ -400,18 +372,10 @@ int task_groups(struct tasks *t, int lane, struct arena *a, struct text project,
 struct task_counts {
 	int64_t total;
 	int64_t n[N_TASK_STATES];
+	unsigned n_here;   /* run on this host */
+	unsigned parallel; /* so many may */
+	bool draining;
 };
 
-/* From memory. project {NULL, 0}: of all projects. */
+/* From memory. project {NULL, 0}: of all projects. All zero for NULL. */
 void task_count(struct tasks *t, struct text project, struct task_counts *ret_counts);
-
-struct task_load {
-	unsigned n_running;
-	unsigned n_queued;
-	unsigned parallel;
-};
-
-/* The tasks that are running and waiting in a project ({NULL, 0}: in all) now, running ones
- * first. Valid until the next pass of the loop. */
-void task_load(struct tasks *t, struct text project, struct task_load *ret_load,
-	       const struct task *const **ret_tasks, unsigned *ret_n);

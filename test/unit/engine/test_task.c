@@ -67,17 +67,17 @@ TEST(runs_no_more_than_there_is_room_for)
 	struct told a = run(w, "sleep 100");
 	struct told b = run(w, "sleep 100");
 	struct told c = run(w, "sleep 100");
-	struct task_load load;
+	const struct task_filter f = {.project = text_of(w->project), .in_turn = true};
 	const struct task *const *tasks;
 	unsigned n;
 
 	assert_int_equal(a.state, TASK_RUNNING);
 	assert_int_equal(b.state, TASK_RUNNING);
 	assert_int_equal(c.state, TASK_QUEUED);
-	task_load(tasks_of(w), text_of(w->project), &load, &tasks, &n);
-	assert_int_equal(load.n_running, 2);
-	assert_int_equal(load.n_queued, 1);
-	assert_int_equal(load.parallel, 2);
+	assert_true(task_list_now(tasks_of(w), &f, &tasks, &n));
+	assert_int_equal(counts(w).n_here, 2);
+	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
+	assert_int_equal(counts(w).parallel, 2);
 	assert_int_equal(n, 3);
 	assert_int_equal(tasks[0]->state, TASK_RUNNING);
 	cancel(w, a.id);
@@ -410,9 +410,7 @@ TEST(lists_the_newest_first)
 	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_int_equal(n, 20);
 	assert_true(text_is(now[0]->id, "task-0024"));
-	assert_int_equal(
-		task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, &w->stage.f->error),
-		0);
+	assert_int_equal(task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, NULL), 0);
 	assert_int_equal(m, n);
 	for (unsigned i = 0; i < n; i++) {
 		assert_true(text_equal(rows[i].id, now[i]->id));
@@ -473,13 +471,14 @@ TEST(output_is_there_while_it_runs)
 {
 	struct world *w = *state;
 	struct told told = run(w, "echo one; while [ ! -e go ]; do sleep 0.01; done; echo two");
-	struct task_output out;
+	struct task_output out = {.offset = 4, .max = 100};
+	struct task row;
 
 	stage_until(&w->stage, text_is(printed(w, told.id), "one\n"));
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task_output(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
-				     text_of(told.id), 4, 100, &out, &w->stage.f->error),
+	assert_int_equal(task_get(tasks_of(w), 1, &w->stage.f->arena, text_of(w->project),
+				  text_of(told.id), &row, &out, &w->stage.f->error),
 			 0);
 	assert_true(text_is(out.bytes, "two\n"));
 	assert_int_equal(out.end, 8);
@@ -1153,15 +1152,14 @@ TEST(the_next_start_ends_whoever_carries_our_mark)
 	struct left_running ours = {0}, others = {0};
 	char owner[TREE_OWNER_MAX + 1];
 
-	snprintf(owner, sizeof(owner), "%s", tasks_owner(tasks_of(w)));
+	snprintf(owner, sizeof(owner), "%s", w->stage.f->engine->owner);
 	world_close(w);
 	/* As a daemon leaves them that was killed: nothing of the store knows them. */
 	leave_running(w, owner, &ours);
 	leave_running(w, "somebody-else", &others);
 	fixture_open(w->stage.f, 64 << 20);
-	assert_null(tasks_owner(tasks_of(w)));
 	world_open(w);
-	assert_string_equal(tasks_owner(tasks_of(w)), owner);
+	assert_string_equal(w->stage.f->engine->owner, owner);
 	assert_int_equal(tree_signal(ours.mark, false, 0), 0);
 	assert_true(tree_signal(others.mark, false, 0) >= 2);
 	stage_until(&w->stage, ours.exited);

@@ -375,7 +375,9 @@ TEST(held_ones_are_released_in_several_turns)
 		char id[40];
 
 		snprintf(id, sizeof(id), "task-%04u", i);
-		task_release_soon(tasks_of(w), text_of(w->project), text_of(id));
+		assert_int_equal(task_hold(tasks_of(w), text_of(w->project), text_of(id),
+					   TASK_RELEASE, 0, NULL, NULL, &w->stage.f->error),
+				 0);
 	}
 	left = project_of(w)->n_held;
 	assert_int_equal(left, CROWD);
@@ -413,7 +415,7 @@ TEST(those_that_wait_are_listed_in_the_order_of_their_start)
 	struct told blockers[2];
 	struct task_new in = plain_task(w, "true");
 	const struct task *const *tasks;
-	struct task_load load;
+	const struct task_filter f = {.project = text_of(w->project), .in_turn = true};
 	unsigned n;
 
 	block(w, blockers);
@@ -422,8 +424,8 @@ TEST(those_that_wait_are_listed_in_the_order_of_their_start)
 	in.task.group = TEXT("alone");
 	in.task.priority = 0.5;
 	submit_many(w, in, CROWD, true);
-	task_load(tasks_of(w), text_of(w->project), &load, &tasks, &n);
-	assert_int_equal(load.n_queued, 2 * CROWD + 1);
+	assert_true(task_list_now(tasks_of(w), &f, &tasks, &n));
+	assert_int_equal(counts(w).n[TASK_QUEUED], 2 * CROWD + 1);
 	assert_true(n > 100 && n <= 1000);
 	for (unsigned i = 3; i < n; i++)
 		assert_true(tasks[i - 1]->priority - tasks[i]->priority == 0.5);

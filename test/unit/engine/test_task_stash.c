@@ -173,9 +173,9 @@ TEST(nothing_of_a_paused_group_starts)
 		before = add_like(w, (struct task) {.group = group});
 		let_another_run(w);
 		assert_true(is(w, before.id, TASK_QUEUED));
-		assert_true(task_group_is_paused(tasks_of(w), group));
+		assert_true(task_group_state(tasks_of(w), group).paused);
 		world_reopen(w);
-		assert_true(task_group_is_paused(tasks_of(w), group));
+		assert_true(task_group_state(tasks_of(w), group).paused);
 		after = add_like(w, (struct task) {.group = group});
 		let_another_run(w);
 		assert_true(is(w, before.id, TASK_QUEUED));
@@ -183,7 +183,7 @@ TEST(nothing_of_a_paused_group_starts)
 		assert_int_equal(set_pause(w, groups[i], false).result, 0);
 		wait_for(w, before.id, TASK_COMPLETED);
 		wait_for(w, after.id, TASK_COMPLETED);
-		assert_false(task_group_is_paused(tasks_of(w), group));
+		assert_false(task_group_state(tasks_of(w), group).paused);
 	}
 }
 
@@ -216,18 +216,18 @@ TEST(nothing_starts_while_all_are_paused_and_what_runs_goes_on)
 	assert_int_equal(set_pause(w, NULL, true).result, 0);
 	/* Again: it is so already. */
 	assert_int_equal(set_pause(w, NULL, true).result, 0);
-	assert_true(task_group_is_paused(tasks_of(w), (struct text) {0}));
+	assert_true(task_group_state(tasks_of(w), (struct text) {0}).paused);
 	waits = run(w, "true");
 	assert_int_equal(waits.state, TASK_QUEUED);
 	make_file(w, "go");
 	wait_for(w, runs.id, TASK_COMPLETED);
 	assert_true(is(w, waits.id, TASK_QUEUED));
 	world_reopen(w);
-	assert_true(task_group_is_paused(tasks_of(w), (struct text) {0}));
+	assert_true(task_group_state(tasks_of(w), (struct text) {0}).paused);
 	assert_int_equal(run(w, "true").state, TASK_QUEUED);
 	assert_true(is(w, waits.id, TASK_QUEUED));
 	assert_int_equal(set_pause(w, NULL, false).result, 0);
-	assert_false(task_group_is_paused(tasks_of(w), (struct text) {0}));
+	assert_false(task_group_state(tasks_of(w), (struct text) {0}).paused);
 	wait_for(w, waits.id, TASK_COMPLETED);
 }
 
@@ -279,5 +279,5 @@ TEST(pause_without_memory_is_a_fault)
 	assert_int_equal(task_pauses_set(tasks_of(w), &group, 1), -ENOMEM);
 	nomem_stop();
 	assert_int_equal(task_pauses_set(tasks_of(w), &group, 1), 0);
-	assert_true(task_group_is_paused(tasks_of(w), group));
+	assert_true(task_group_state(tasks_of(w), group).paused);
 }
