@@ -35,11 +35,11 @@ static struct text shown(struct text t)
 
 /* ---- tasks ---- */
 
-static void write_tasks(struct json *j, const struct task *const *tasks, unsigned n, bool running)
+static void write_tasks(struct json *j, const struct task_now *tasks, unsigned n, bool running)
 {
 	json_member_array(j, running ? "running" : "queued");
 	for (unsigned i = 0; i < n; i++) {
-		struct task brief = *tasks[i];
+		struct task brief = *tasks[i].task;
 
 		if (brief.state != (running ? TASK_RUNNING : TASK_QUEUED))
 			continue;
@@ -55,7 +55,7 @@ static void write_tasks(struct json *j, const struct task *const *tasks, unsigne
 static void write_supervisor(struct json *j, struct engine *s, struct text folder, const char *max)
 {
 	const struct task_filter f = {.project = folder, .in_turn = true};
-	const struct task *const *tasks;
+	const struct task_now *tasks;
 	struct task_counts counts;
 	unsigned n;
 

@@ -206,17 +206,17 @@ static bool read_state(const struct value *v, int *ret_state)
 }
 
 /* The rendered task is kept until the task changes. */
-static void write_task_now(const struct call *c, struct json *j, const struct task *t)
+static void write_task_now(const struct call *c, struct json *j, const struct task_now *now)
 {
-	struct buf *words = task_rendered(call_tasks(c), t, c->dialect);
+	struct buf *words = now->words;
 	struct json own = {.out = words};
 
 	if (words && words->len == 0 && words->err == 0)
-		write_task(c, &own, t, (struct text) {0});
+		write_task(c, &own, now->task, (struct text) {0});
 	if (words && words->err == 0)
 		json_raw(j, words->data, words->len);
 	else
-		write_task(c, j, t, (struct text) {0});
+		write_task(c, j, now->task, (struct text) {0});
 }
 
 static void write_task_read(const struct call *c, struct json *j, const struct task *t)
@@ -229,15 +229,15 @@ static void write_task_read(const struct call *c, struct json *j, const struct t
 	write_task(c, j, &cut, (struct text) {0});
 }
 
-static struct done reply_tasks(struct call *c, const struct task *const *now,
-			       const struct task *read, unsigned n)
+static struct done reply_tasks(struct call *c, const struct task_now *now, const struct task *read,
+			       unsigned n)
 {
 	struct json *j = call_result(c);
 
 	json_begin_array(j);
 	for (unsigned i = 0; i < n && j->out->len < LIST_BYTES; i++) {
 		if (now)
-			write_task_now(c, j, now[i]);
+			write_task_now(c, j, &now[i]);
 		else
 			write_task_read(c, j, &read[i]);
 	}
@@ -273,8 +273,8 @@ static struct done list_from_store(struct call *c, const struct task_filter *f)
 struct done aiwg_task_list(struct call *c)
 {
 	const struct aiwg_list_in *in = c->in;
-	struct task_filter f = {.project = aiwg_folder(c, in->project)};
-	const struct task *const *tasks;
+	struct task_filter f = {.project = aiwg_folder(c, in->project), .rendered_by = c->dialect};
+	const struct task_now *tasks;
 	unsigned n;
 	int r = aiwg_read_limit(in->limit, &f.limit, &c->error);
 

@@ -33,14 +33,36 @@ struct naming {
 	struct done (*then)(struct call *c);
 };
 
+int koine_task_resolve(struct call *c, struct text *project, struct text *ref)
+{
+	const struct task_filter f = {
+		.project = *project, .state = -1, .label = *ref, .limit = 2, .brief = true};
+	struct task *tasks;
+	unsigned n = 0;
+	int r = 0;
+
+	if (ref->len > 0 && !task_is_id(*ref))
+		r = task_list(call_tasks(c), c->lane, &c->arena, &f, &tasks, &n, NULL);
+	if (r != 0 || n == 0)
+		return r;
+	if (n > 1)
+		return refuse_field(&c->error, "id",
+				    "several tasks have the label '%.*s', such as %.*s and %.*s; "
+				    "use an id",
+				    TEXT_ARGS(text_cut(*ref, TASK_LABEL_MAX)),
+				    TEXT_ARGS(tasks[0].id), TEXT_ARGS(tasks[1].id));
+	*project = tasks[0].project;
+	*ref = tasks[0].id;
+	return 0;
+}
+
 static int name_work(struct call *c)
 {
 	const struct naming *n = c->state;
 	int r = 0;
 
 	for (unsigned i = 0; i < n->n && r == 0; i++)
-		r = task_resolve(call_tasks(c), c->lane, &c->arena, n->project, &n->refs[i],
-				 &c->error);
+		r = koine_task_resolve(c, n->project, &n->refs[i]);
 	return r;
 }
 
@@ -125,7 +147,7 @@ static int show_work(struct call *c)
 {
 	struct task_in *in = (struct task_in *)c->in;
 
-	return task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error)
+	return koine_task_resolve(c, &in->project, &in->id)
 		       ?: task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, c->state,
 				   NULL, &c->error);
 }

@@ -44,6 +44,12 @@ struct done koine_task_named(struct call *c, struct text *project, struct text *
 /* The same of the only id of struct task_in. */
 struct done koine_task_named_one(struct call *c, struct done (*then)(struct call *c));
 
+/*
+ * On a reader's thread: puts the id and the project of a task in place of its label. What is an id, or nobody's label,
+ * stays as it is. REFUSE_PARAMS if several tasks have the label: of that project, or ({NULL, 0}) of all.
+ */
+int koine_task_resolve(struct call *c, struct text *project, struct text *ref);
+
 /* Ids of tasks that come first; NULL: none. */
 int koine_read_after(const struct value *list, struct arena *a, struct texts *ret_after,
 		     struct error *error);

@@ -58,7 +58,7 @@ struct done koine_task_output(struct call *c)
 	struct task_output o = {.offset = in->offset, .max = (size_t)in->max};
 	struct task task;
 	struct json *j;
-	int r = task_resolve(call_tasks(c), c->lane, &c->arena, &in->project, &in->id, &c->error);
+	int r = koine_task_resolve(c, &in->project, &in->id);
 
 	r = r
 		    ?: task_get(call_tasks(c), c->lane, &c->arena, in->project, in->id, &task, &o,

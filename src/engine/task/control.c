@@ -122,13 +122,13 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 
 /* ---- cancelling ---- */
 
-static void cancel_queued(struct tasks *t, struct live *l, struct task_change *c)
+static void cancel_queued(struct tasks *t, struct live *l, struct record_change *c)
 {
 	task_end(t, l, TASK_CANCELLED, (struct text) {0}, (struct text) {0}, c);
 }
 
 /* The request is stored first: if the daemon dies now, the next one does not retry the task. */
-static void cancel_running(struct tasks *t, struct live *l, struct task_change *c)
+static void cancel_running(struct tasks *t, struct live *l, struct record_change *c)
 {
 	live_set_text(l, &l->task.error, TEXT(TASK_CANCEL_REQUESTED));
 	task_write(t, l, NULL, c);
@@ -183,7 +183,7 @@ static int cancel_elsewhere(struct lookup *lookup, const struct live *l)
 static int cancel_found(struct lookup *lookup, struct live *l)
 {
 	struct tasks *t = lookup->request.tasks;
-	struct task_change *c;
+	struct record_change *c;
 
 	if (l->task.state > TASK_RUNNING)
 		return refuse_ended(&l->task, &lookup->request.error);
@@ -259,7 +259,7 @@ static int set_hold(struct tasks *t, struct live *l, enum task_hold hold, int64_
 					     [TASK_ENQUEUE] = "task.enqueued",
 					     [TASK_RELEASE] = "task.released"};
 	struct request *r = request_new(t, sizeof(*r), l->project->name, l->task.id, NULL, NULL);
-	struct task_change *c = r ? task_change_new(&r->waiter) : NULL;
+	struct record_change *c = r ? task_change_new(&r->waiter) : NULL;
 
 	if (!c) {
 		request_free(r);

@@ -85,21 +85,16 @@ static int take_row(struct live *l, const struct task *row)
 	int r;
 
 	next.state = l->task.state;
-	r = live_set_row(l, &next);
+	r = live_set_row(l, &next, row->state == TASK_QUEUED ? &row->after : NULL);
 	live_stored(l, row);
 	return r;
 }
 
 static void take(struct tasks *t, struct live *l, const struct task_named *f)
 {
-	int r;
-
 	queue_remove(l);
 	list_remove(&l->link);
-	r = take_row(l, &f->row);
-	if (r == 0 && f->row.state == TASK_QUEUED)
-		r = live_set_after(l, &f->row.after);
-	if (r != 0) {
+	if (take_row(l, &f->row) != 0) {
 		record_stale(&l->record);
 		return;
 	}

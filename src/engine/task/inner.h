@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include <errno.h>
 #include <stdio.h>
 
 #include "agent/agent.h"
@@ -163,7 +164,7 @@ struct live {
 	uint64_t ready_ms; /* steady clock; 0: at once */
 	struct run *run;   /* NULL unless it is running */
 	/* For the end of a run, which must be stored even if memory has run out. */
-	struct task_change *reserved;
+	struct record_change *reserved;
 	struct record record; /* its changes on their way to the store */
 	uint64_t version;     /* changes whenever the task changes; no two tasks share one */
 	char id[];
@@ -197,6 +198,7 @@ struct recount {
 /* A dialect's rendering of a task. */
 struct rendered {
 	uint64_t version; /* of the task; 0: none */
+	uint64_t list;    /* the last one that it was given to */
 	const void *by;
 	struct buf text;
 };
@@ -249,6 +251,7 @@ struct tasks {
 	uint64_t n_looked;     /* tasks that were looked at to keep their order; tests count them */
 	uint64_t last_version;
 	struct rendered rendered[RENDERED_SLOTS];
+	uint64_t n_lists; /* from memory */
 	struct records records;
 	struct recount recount;
 	struct ticker *sweeper;
@@ -276,11 +279,9 @@ struct live *live_find(struct tasks *t, struct text project, struct text id, uns
  * light. */
 void live_set_text(struct live *l, struct text *at, struct text value);
 
-/* Takes over this task, but for its names and what it comes after. */
-int live_set_row(struct live *l, const struct task *from);
-
-/* It comes after these from now on, and waits for none of them yet. */
-int live_set_after(struct live *l, const struct texts *after);
+/* Takes over this task, but for its names. after: it comes after these from now on, and waits for none of them yet;
+ * NULL: that stays. */
+int live_set_row(struct live *l, const struct task *from, const struct texts *after);
 
 /* Gives it a new version. Call it after changing a member without one of the functions above. */
 static inline void live_changed(struct live *l)
@@ -344,7 +345,7 @@ void queue_enter(struct tasks *t, struct live *l, const enum task_state *states,
 
 /* Ends it in memory, and stores that. The change (may be NULL) has a waiter for when it is stored. */
 void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
-	      struct text error, struct task_change *change);
+	      struct text error, struct record_change *change);
 
 /* It runs no more, and is queued again. event: NULL if others do not know that it ran. */
 void task_put_back(struct tasks *t, struct live *l, uint64_t wait_ms, const char *event);
@@ -368,12 +369,6 @@ int task_find_open(struct tasks *t, struct text project, struct text id, task_do
 /* The row of a task that may be this host's to run has another host's request to cancel it. */
 void task_cancel_requested(struct tasks *t, struct live *l, const struct task *row, bool cancel);
 
-/* ---- program.c: tasks without an agent ---- */
-
-/* The line that a shell would read as these words; refuses what is no command. */
-int task_command_line(struct arena *a, const struct value *words, struct text *ret_line,
-		      struct error *error);
-
 /* ---- run.c, program.c ---- */
 
 void run_start(struct tasks *t, struct live *l);
@@ -385,28 +380,27 @@ void run_lose(struct run *r);
 
 /* Chooses what runs it, a program or an agent of the chat, and starts that. Refuses if there is neither. */
 int program_start(struct run *r, struct text prompt, struct error *error);
-/* REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run such a task: the settings
- * have no agent at all, or forbid programs. */
-int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
-			   const struct project *project, struct error *error);
+/* Checks a new task, whose prompt becomes the line that a shell would read as its command, if it has one.
+ * REFUSE_UNAVAILABLE or REFUSE_FORBIDDEN if nothing here could ever run it: the settings have no agent at all, or
+ * forbid programs. */
+int program_check(const struct tasks *t, struct arena *a, struct task *row,
+		  const struct project *project, struct error *error);
 
 /* ---- write.c: to the store ---- */
 
 /* waiter: of the change; NULL: none. NULL: no memory. */
-struct task_change *task_change_new(struct record_waiter *waiter);
+struct record_change *task_change_new(struct record_waiter *waiter);
 
 /* Stores the current values of everything that may change in the task, with an event that
  * reports it (NULL: none). The change may be NULL: there is no waiter. The row may have texts that the task in
  * memory does not have. */
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
-		    struct task_change *c);
+		    struct record_change *c);
 static inline void task_write(struct tasks *t, struct live *l, const char *event,
-			      struct task_change *c)
+			      struct record_change *c)
 {
 	task_write_row(t, l, &l->task, event, c);
 }
-
-void task_write_drop(struct live *l); /* calls no waiters and no watches: they may be gone */
 
 /* It has ended on another host, or runs there: its watches wait no more. */
 void task_report(struct tasks *t, struct live *l, const struct task *row);
@@ -448,7 +442,9 @@ int request_submit(void *request, int result, bool writes);
 
 static inline void request_done(struct request *r, int result)
 {
-	r->fn(r->arg, result, &r->error);
+	/* Tasks are being freed: the call is gone. */
+	if (result != -ECANCELED)
+		r->fn(r->arg, result, &r->error);
 	request_free(r);
 }
 

@@ -94,8 +94,8 @@ static void quote(struct buf *out, struct text word)
 	buf_add_char(out, '\'');
 }
 
-int task_command_line(struct arena *a, const struct value *words, struct text *ret_line,
-		      struct error *error)
+static int word_command(struct arena *a, const struct value *words, struct text *ret_line,
+			struct error *error)
 {
 	struct buf line;
 	int r = check_words(words, error);
@@ -308,8 +308,8 @@ static int choose_agent(const struct tasks *t, const struct task *row,
 	return *ret_agent ? 0 : chat_refuse_work(error, "tasks");
 }
 
-int program_check_possible(const struct tasks *t, const struct task *row, bool is_command,
-			   const struct project *project, struct error *error)
+static int check_possible(const struct tasks *t, const struct task *row, bool is_command,
+			  const struct project *project, struct error *error)
 {
 	struct agent *agent = NULL;
 	unsigned rank;
@@ -325,6 +325,15 @@ int program_check_possible(const struct tasks *t, const struct task *row, bool i
 	if (r > 0 && !chat_agent(t->chat, (struct text) {0}))
 		return r;
 	return agent && !agent_is_command(agent) ? 0 : child_check_allowed(error);
+}
+
+int program_check(const struct tasks *t, struct arena *a, struct task *row,
+		  const struct project *project, struct error *error)
+{
+	const struct value *command = row->command.value;
+
+	return (command ? word_command(a, command, &row->prompt, error) : 0)
+		       ?: check_possible(t, row, command != NULL, project, error);
 }
 
 static int choose(struct tasks *t, const struct live *l, struct text prompt, struct program *p,

@@ -21,6 +21,7 @@ enum {
 	WRITTEN_AT_ONCE = 100,
 	CHOICE = 4, /* of so many for each host, one takes its own first */
 	NOW_MAX = 256,
+	RENDERED_MAX = 4 << 10,
 	LOOKS_MAX = 1000,
 	UNKEPT_MS = 1000, /* a task whose change is not stored waits so long for the next look */
 };
@@ -417,21 +418,46 @@ static void list_open(struct tasks *t, const struct project *p, const struct tas
 	}
 }
 
-bool task_list_now(struct tasks *t, const struct task_filter *f,
-		   const struct task *const **ret_tasks, unsigned *ret_n)
+/* Watchers request lists again and again, and little changes in between. Slots are few and short. A task's number
+ * determines its slot, so that the newest ones, which lists start with, do not evict each other. */
+static struct buf *words_of(struct tasks *t, const struct task *task, const void *by)
 {
-	static const struct task *found[NOW_MAX];
+	struct rendered *slot = &t->rendered[(uint64_t)task->seq % RENDERED_SLOTS];
+	uint64_t version = list_entry(task, struct live, task)->version;
+
+	/* It is another's of the same list. */
+	if (!by || slot->list == t->n_lists)
+		return NULL;
+	if (slot->version == 0)
+		buf_init(&slot->text, RENDERED_MAX);
+	if (slot->version != version || slot->by != by)
+		buf_clear(&slot->text);
+	slot->list = t->n_lists;
+	slot->version = version;
+	slot->by = by;
+	return &slot->text;
+}
+
+bool task_list_now(struct tasks *t, const struct task_filter *f, const struct task_now **ret_tasks,
+		   unsigned *ret_n)
+{
+	static struct task_now now[NOW_MAX];
+	const struct task *found[NOW_MAX];
+	bool all = true;
 	const struct project *p = f->project.data ? project_find(t, f->project, false) : NULL;
 
 	*ret_n = 0;
-	*ret_tasks = found;
+	*ret_tasks = now;
 	if (f->in_turn && (p || !f->project.data))
 		list_open(t, p, found, ret_n);
-	if (f->in_turn)
-		return true;
-	return f->limit <= NOW_MAX && p &&
-	       list_project(p, f, f->limit > 0 ? (unsigned)f->limit : TASK_LIST_DEFAULT, found,
-			    ret_n);
+	else if (!f->in_turn)
+		all = f->limit <= NOW_MAX && p &&
+		      list_project(p, f, f->limit > 0 ? (unsigned)f->limit : TASK_LIST_DEFAULT,
+				   found, ret_n);
+	t->n_lists++;
+	for (unsigned i = 0; i < *ret_n; i++)
+		now[i] = (struct task_now) {found[i], words_of(t, found[i], f->rendered_by)};
+	return all;
 }
 
 /* ---- what is read meanwhile ---- */
@@ -715,7 +741,7 @@ static const char *end_event(enum task_state state)
 }
 
 void task_end(struct tasks *t, struct live *l, enum task_state state, struct text result,
-	      struct text error, struct task_change *change)
+	      struct text error, struct record_change *change)
 {
 	struct task *row = &l->task;
 	struct task whole;

@@ -74,36 +74,6 @@ int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filt
 	return r;
 }
 
-int task_resolve(struct tasks *t, int lane, struct arena *a, struct text *project, struct text *ref,
-		 struct error *error)
-{
-	const struct store_task_query q = {
-		.project = *project,
-		.state = -1,
-		.label = *ref,
-		.limit = 2,
-		.cut = TASK_BRIEF_TEXT,
-		.brief = true,
-	};
-	struct task *tasks;
-	unsigned n = 0;
-	int r = 0;
-
-	if (ref->len > 0 && !task_is_id(*ref))
-		r = store_task_list(store_lane(t->store, lane), &q, a, &tasks, &n);
-	if (r != 0 || n == 0)
-		return r;
-	if (n > 1)
-		return refuse_field(error, "id",
-				    "several tasks have the label '%.*s', such as %.*s and %.*s; "
-				    "use an id",
-				    TEXT_ARGS(text_cut(*ref, TASK_LABEL_MAX)),
-				    TEXT_ARGS(tasks[0].id), TEXT_ARGS(tasks[1].id));
-	*project = tasks[0].project;
-	*ref = tasks[0].id;
-	return 0;
-}
-
 static int read_chunks(struct tasks *t, int lane, struct arena *a, const struct task *row,
 		       struct task_output *o)
 {
@@ -180,27 +150,6 @@ void task_count(struct tasks *t, struct text project, struct task_counts *ret_co
 		ret_counts->n[i] = p ? p->n[i] : t->n[i];
 		ret_counts->total += ret_counts->n[i];
 	}
-}
-
-/* ---- renderings ---- */
-
-/* A dialect's rendering of a task, cached as long as the task does not change: watchers request lists again
- * and again, and little changes in between. Slots are few and short. A task's number determines its slot, so
- * that the newest ones, which lists start with, do not evict each other. */
-enum { RENDERED_MAX = 4 << 10 };
-
-struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by)
-{
-	const struct live *l = list_entry(task, struct live, task);
-	struct rendered *slot = &t->rendered[(uint64_t)task->seq % RENDERED_SLOTS];
-
-	if (slot->version == 0)
-		buf_init(&slot->text, RENDERED_MAX);
-	if (slot->version != l->version || slot->by != by)
-		buf_clear(&slot->text);
-	slot->version = l->version;
-	slot->by = by;
-	return &slot->text;
 }
 
 /* ---- deleting tasks that have ended, some at a time, with all of their output: old ones, and those that their user

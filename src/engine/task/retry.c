@@ -339,7 +339,9 @@ static void on_end_kept(struct record_waiter *w, int result)
 
 	if (r == 0)
 		return;
-	q->fn(q->request.arg, r, NULL, 0, &q->request.error);
+	/* Tasks are being freed: the call is gone. */
+	if (r != -ECANCELED)
+		q->fn(q->request.arg, r, NULL, 0, &q->request.error);
 	request_free(q);
 }
 

@@ -731,7 +731,7 @@ static void on_kept(struct record_waiter *w, int result)
 void run_start(struct tasks *t, struct live *l)
 {
 	struct run *r = run_new(t, l);
-	struct task_change *change = r ? task_change_new(&r->begins) : NULL;
+	struct record_change *change = r ? task_change_new(&r->begins) : NULL;
 
 	if (!change) {
 		free(r);

@@ -273,12 +273,10 @@ static int fill(struct submit *s, const struct task_new *in, struct error *error
 {
 	const struct tasks *t = s->request.tasks;
 	int64_t now_ms = clock_utc_ms();
-	int r = 0;
+	int r;
 
 	s->row = in->task;
-	if (in->task.command.value)
-		r = task_command_line(&s->request.arena, in->task.command.value, &s->row.prompt,
-				      error);
+	r = program_check(t, &s->request.arena, &s->row, s->project, error);
 	if (r != 0)
 		return r;
 	s->row.project = s->project->name;
@@ -418,14 +416,8 @@ static struct submit *submit_new(struct tasks *t, struct project *p, const struc
 static int check_submit(struct tasks *t, struct text project, const struct task_new *in,
 			struct error *error)
 {
-	int r = check_new(t, in, error);
-
-	if (r != 0)
-		return r;
-	r = task_check_room(t, error) ?: check_project(t, project, error);
-	return r != 0 ? r
-		      : program_check_possible(t, &in->task, in->task.command.value != NULL,
-					       project_find(t, project, false), error);
+	return check_new(t, in, error) ?: task_check_room(t, error)
+		       ?: check_project(t, project, error);
 }
 
 int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn, void *arg,
@@ -616,10 +608,8 @@ static int apply(struct edit *e, struct live *l)
 	/* Another host's change came after it, and is here already. */
 	if (l->task.version >= e->kept.version)
 		return 0;
-	r = live_set_row(l, &next);
+	r = live_set_row(l, &next, e->wanted.after);
 	l->task.version = e->kept.version;
-	if (r == 0 && e->wanted.after)
-		r = live_set_after(l, &e->after);
 	if (r == 0 && e->wanted.after)
 		queue_enter(t, l, e->after_states, false);
 	return r;

@@ -177,9 +177,37 @@ static struct arena *later_of(struct live *l)
 	return l->later;
 }
 
+/* One piece of memory: its waits, the texts, and their bytes. */
+static int set_after(struct live *l, const struct texts *after)
+{
+	size_t n = after->n * (sizeof(struct wait) + sizeof(struct text)) + 1;
+	struct wait *waits;
+	struct text *items;
+	char *bytes;
+
+	for (unsigned i = 0; i < after->n; i++)
+		n += after->items[i].len;
+	waits = calloc(1, n);
+	if (!waits)
+		return -ENOMEM;
+	queue_remove(l);
+	free(l->waits);
+	l->waits = waits;
+	items = (struct text *)(waits + after->n);
+	bytes = (char *)(items + after->n);
+	for (unsigned i = 0; i < after->n; i++) {
+		list_init(&waits[i].link);
+		memcpy(bytes, after->items[i].data, after->items[i].len);
+		items[i] = (struct text) {.data = bytes, .len = after->items[i].len};
+		bytes += after->items[i].len;
+	}
+	l->task.after = (struct texts) {.items = items, .n = after->n};
+	return 0;
+}
+
 /* All texts go to a new place, so that many edits take no more memory than one. Its names and what it comes after
  * stay: changes on their way to the store use its names. */
-int live_set_row(struct live *l, const struct task *from)
+int live_set_row(struct live *l, const struct task *from, const struct texts *after)
 {
 	struct value *metadata = NULL;
 	struct task row = *from;
@@ -218,7 +246,7 @@ int live_set_row(struct live *l, const struct task *from)
 	    value_unpack(l->later, row.metadata.bytes, &metadata) == 0)
 		l->task.metadata.value = metadata;
 	live_changed(l);
-	return 0;
+	return after ? set_after(l, after) : 0;
 }
 
 void live_set_text(struct live *l, struct text *at, struct text value)
@@ -228,35 +256,6 @@ void live_set_text(struct live *l, struct text *at, struct text value)
 	if (value.data && (value.len > TASK_LIGHT_MAX || !later_of(l) ||
 			   arena_copy_text(l->later, value, at) != 0))
 		l->light = false;
-}
-
-/* One piece of memory: its waits, the texts, and their bytes. */
-int live_set_after(struct live *l, const struct texts *after)
-{
-	size_t n = after->n * (sizeof(struct wait) + sizeof(struct text)) + 1;
-	struct wait *waits;
-	struct text *items;
-	char *bytes;
-
-	for (unsigned i = 0; i < after->n; i++)
-		n += after->items[i].len;
-	waits = calloc(1, n);
-	if (!waits)
-		return -ENOMEM;
-	queue_remove(l);
-	free(l->waits);
-	l->waits = waits;
-	items = (struct text *)(waits + after->n);
-	bytes = (char *)(items + after->n);
-	for (unsigned i = 0; i < after->n; i++) {
-		list_init(&waits[i].link);
-		memcpy(bytes, after->items[i].data, after->items[i].len);
-		items[i] = (struct text) {.data = bytes, .len = after->items[i].len};
-		bytes += after->items[i].len;
-	}
-	l->task.after = (struct texts) {.items = items, .n = after->n};
-	live_changed(l);
-	return 0;
 }
 
 /* ---- what a task may be ---- */
@@ -424,8 +423,7 @@ struct live *live_new(struct tasks *t, struct project *p, const struct task *row
 	list_init(&l->watches);
 	live_stored(l, row);
 	record_init(&l->record, &t->records);
-	if (live_set_row(l, row) != 0 ||
-	    (row->after.n > 0 && live_set_after(l, &row->after) != 0) || join(t, l) != 0) {
+	if (live_set_row(l, row, row->after.n > 0 ? &row->after : NULL) != 0 || join(t, l) != 0) {
 		free_texts(l);
 		free(l->waits);
 		free(l);
@@ -460,7 +458,11 @@ void live_free(struct live *l)
 	struct list *first;
 
 	leave_group(l);
-	task_write_drop(l);
+	record_drop(&l->record);
+	if (l->reserved)
+		t->records.opts.changes->free(l->reserved);
+	while ((first = list_first(&l->watches)))
+		task_unwatch(list_entry(first, struct task_watch, link));
 	queue_remove(l);
 	while ((first = list_first(&l->dependents)))
 		list_remove(first);

@@ -219,7 +219,7 @@ struct task_change {
 
 static struct task_change *change_of(const struct record_change *c)
 {
-	return list_entry(c, struct task_change, change);
+	return c ? list_entry(c, struct task_change, change) : NULL;
 }
 
 static struct text change_id(const struct record_change *c)
@@ -324,14 +324,6 @@ void task_unwatch(struct task_watch *w)
 	w->live = NULL;
 }
 
-static void drop_watches(struct live *l)
-{
-	struct list *first;
-
-	while ((first = list_first(&l->watches)))
-		task_unwatch(list_entry(first, struct task_watch, link));
-}
-
 /* Reports an end to some of its watches. Returns whether there are more. */
 static bool report_end(struct task_change *c)
 {
@@ -366,7 +358,7 @@ static void report_then_free(struct tasks *t, struct live *l, struct task_change
 
 void task_report(struct tasks *t, struct live *l, const struct task *row)
 {
-	struct task_change *c = list_empty(&l->watches) ? NULL : task_change_new(NULL);
+	struct task_change *c = change_of(list_empty(&l->watches) ? NULL : task_change_new(NULL));
 
 	if (!c)
 		return;
@@ -460,28 +452,6 @@ static void write_done(struct tasks *t)
 	records_done(&t->records);
 }
 
-static void free_reserved(struct live *l)
-{
-	if (l->reserved)
-		change_free(&l->reserved->change);
-	l->reserved = NULL;
-}
-
-void task_write_drop(struct live *l)
-{
-	list_for_each (at, following, &l->record.changes) {
-		struct list waiters;
-
-		list_init(&waiters);
-		list_splice(&waiters, &list_entry(at, struct record_change, link)->waiters);
-		list_for_each (waiter, next, &waiters)
-			list_remove(waiter);
-	}
-	record_drop(&l->record);
-	free_reserved(l);
-	drop_watches(l);
-}
-
 /* What an update writes may change in the task meanwhile, so it is copied; nothing else is used. */
 static void copy_changing(struct task_change *c)
 {
@@ -496,7 +466,7 @@ static void copy_changing(struct task_change *c)
 		copy(&c->arena, &c->row.prompt);
 }
 
-struct task_change *task_change_new(struct record_waiter *waiter)
+struct record_change *task_change_new(struct record_waiter *waiter)
 {
 	struct task_change *c = calloc(1, sizeof(*c));
 
@@ -507,7 +477,7 @@ struct task_change *task_change_new(struct record_waiter *waiter)
 	if (waiter)
 		record_change_wait(&c->change, waiter);
 	arena_init(&c->arena, TASK_ARENA_MAX);
-	return c;
+	return &c->change;
 }
 
 static struct store_task_guard guard_after(const struct tasks *t, const struct former *was,
@@ -527,14 +497,14 @@ static struct store_task_guard guard_after(const struct tasks *t, const struct f
 }
 
 void task_write_row(struct tasks *t, struct live *l, const struct task *row, const char *event,
-		    struct task_change *c)
+		    struct record_change *change)
 {
+	struct task_change *c = change_of(change ?: task_change_new(NULL));
+
 	assert(task_is_legal(l));
 	live_changed(l);
-	if (!c)
-		c = task_change_new(NULL);
 	if (!c && row->state != TASK_RUNNING) {
-		c = l->reserved;
+		c = change_of(l->reserved);
 		l->reserved = NULL;
 	}
 	if (!c) {
@@ -554,8 +524,10 @@ void task_write_row(struct tasks *t, struct live *l, const struct task *row, con
 	c->queue_size = l->project->n[TASK_QUEUED];
 	record_add_change(&l->record, &c->change);
 	record_submit(&l->record);
-	if (row->state != TASK_RUNNING)
-		free_reserved(l);
+	if (row->state != TASK_RUNNING && l->reserved) {
+		change_free(l->reserved);
+		l->reserved = NULL;
+	}
 }
 
 /* ---- start and stop ---- */

@@ -289,33 +289,26 @@ struct task_filter {
 	/* Of task_list_now: open tasks alone, whatever else is set but the project: those that run, then those
 	 * that wait, in the order they will start. */
 	bool in_turn;
+	const void *rendered_by; /* of task_list_now */
 };
 
-/* Runs on the loop, from memory: false if it takes a reader (task_list). Rows are valid until
- * the next pass of the loop. */
-bool task_list_now(struct tasks *t, const struct task_filter *f,
-		   const struct task *const **ret_tasks, unsigned *ret_n);
+struct task_now {
+	const struct task *task;
+	/* For its rendering by filter.rendered_by, so that it is rendered once for as long as it does not change. If it
+	 * is empty, fill it; what does not fit (err) is not kept. May be NULL. */
+	struct buf *words;
+};
 
-/*
- * Runs on the loop, for a task that task_list_now returned: a buffer for the rendering by
- * `by`, so that it is rendered once for as long as it does not change. If it is empty, fill
- * it; what does not fit (err) is not kept. NULL: no memory.
- */
-struct buf *task_rendered(struct tasks *t, const struct task *task, const void *by);
+/* Runs on the loop, from memory: false if it takes a reader (task_list). All is valid until
+ * the next pass of the loop. */
+bool task_list_now(struct tasks *t, const struct task_filter *f, const struct task_now **ret_tasks,
+		   unsigned *ret_n);
 
 /* Newest first, unless open_first is set, and without env; texts are cut, at most in the middle of a result's last character.
  * Brief: without result, metadata and cwd. *ret_next (may be NULL): where the next page begins; 0: this is the last. A list ends early only if its rows exceed 8 MiB, which
  * those of a brief one cannot. */
 int task_list(struct tasks *t, int lane, struct arena *a, const struct task_filter *f,
 	      struct task **ret_tasks, unsigned *ret_n, int64_t *ret_next);
-
-/*
- * Puts the id and the project of a task in place of its label. What is an id, or nobody's label,
- * stays as it is. REFUSE_PARAMS if several tasks have the label: of that project, or ({NULL, 0}) of
- * all.
- */
-int task_resolve(struct tasks *t, int lane, struct arena *a, struct text *project, struct text *ref,
-		 struct error *error);
 
 struct task_output {
 	size_t max; /* at most so many bytes are wanted */

@@ -68,7 +68,7 @@ TEST(runs_no_more_than_there_is_room_for)
 	struct told b = run(w, "sleep 100");
 	struct told c = run(w, "sleep 100");
 	const struct task_filter f = {.project = text_of(w->project), .in_turn = true};
-	const struct task *const *tasks;
+	const struct task_now *tasks;
 	unsigned n;
 
 	assert_int_equal(a.state, TASK_RUNNING);
@@ -79,7 +79,7 @@ TEST(runs_no_more_than_there_is_room_for)
 	assert_int_equal(counts(w).n[TASK_QUEUED], 1);
 	assert_int_equal(counts(w).parallel, 2);
 	assert_int_equal(n, 3);
-	assert_int_equal(tasks[0]->state, TASK_RUNNING);
+	assert_int_equal(tasks[0].task->state, TASK_RUNNING);
 	cancel(w, a.id);
 	wait_for(w, a.id, TASK_CANCELLED);
 	wait_for(w, c.id, TASK_RUNNING);
@@ -397,7 +397,7 @@ TEST(lists_the_newest_first)
 {
 	struct world *w = *state;
 	struct task_filter f = {.project = text_of(w->project), .state = -1};
-	const struct task *const *now;
+	const struct task_now *now;
 	struct task *rows;
 	unsigned n;
 	unsigned m;
@@ -409,29 +409,29 @@ TEST(lists_the_newest_first)
 	wait_for(w, "task-0023", TASK_FAILED);
 	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_int_equal(n, 20);
-	assert_true(text_is(now[0]->id, "task-0024"));
+	assert_true(text_is(now[0].task->id, "task-0024"));
 	assert_int_equal(task_list(tasks_of(w), 1, &w->stage.f->arena, &f, &rows, &m, NULL), 0);
 	assert_int_equal(m, n);
 	for (unsigned i = 0; i < n; i++) {
-		assert_true(text_equal(rows[i].id, now[i]->id));
-		assert_true(text_equal(rows[i].result, now[i]->result));
+		assert_true(text_equal(rows[i].id, now[i].task->id));
+		assert_true(text_equal(rows[i].result, now[i].task->result));
 	}
 	f.state = TASK_FAILED;
 	f.limit = 3;
 	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_int_equal(n, 3);
-	assert_true(text_is(now[0]->id, "task-0023"));
+	assert_true(text_is(now[0].task->id, "task-0023"));
 }
 
-static const struct task *newest_now(struct world *w)
+static struct buf *words_now(struct world *w, const void *by)
 {
-	struct task_filter f = {.project = text_of(w->project), .state = -1};
-	const struct task *const *now;
+	struct task_filter f = {.project = text_of(w->project), .state = -1, .rendered_by = by};
+	const struct task_now *now;
 	unsigned n;
 
 	assert_true(task_list_now(tasks_of(w), &f, &now, &n));
 	assert_true(n > 0);
-	return now[0];
+	return now[0].words;
 }
 
 TEST(words_are_kept_until_it_changes)
@@ -439,20 +439,20 @@ TEST(words_are_kept_until_it_changes)
 	struct world *w = *state;
 	struct told told = run(w, "while [ ! -e go ]; do sleep 0.01; done");
 	static const char me, other;
-	struct buf *words = task_rendered(tasks_of(w), newest_now(w), &me);
+	struct buf *words = words_now(w, &me);
 
 	assert_non_null(words);
 	wait_for(w, told.id, TASK_RUNNING);
-	words = task_rendered(tasks_of(w), newest_now(w), &me);
+	words = words_now(w, &me);
 	assert_int_equal(words->len, 0);
 	buf_add_str(words, "it runs");
-	words = task_rendered(tasks_of(w), newest_now(w), &me);
+	words = words_now(w, &me);
 	assert_int_equal(words->len, 7);
-	assert_int_equal(task_rendered(tasks_of(w), newest_now(w), &other)->len, 0);
-	buf_add_str(task_rendered(tasks_of(w), newest_now(w), &me), "it runs");
+	assert_int_equal(words_now(w, &other)->len, 0);
+	buf_add_str(words_now(w, &me), "it runs");
 	make_file(w, "go");
 	wait_for(w, told.id, TASK_COMPLETED);
-	assert_int_equal(task_rendered(tasks_of(w), newest_now(w), &me)->len, 0);
+	assert_int_equal(words_now(w, &me)->len, 0);
 }
 
 TEST(words_that_are_long_are_not_kept)
@@ -463,8 +463,8 @@ TEST(words_that_are_long_are_not_kept)
 
 	wait_for(w, told.id, TASK_COMPLETED);
 	for (int i = 0; i < 10000; i++)
-		buf_add_char(task_rendered(tasks_of(w), newest_now(w), &me), 'x');
-	assert_true(task_rendered(tasks_of(w), newest_now(w), &me)->err != 0);
+		buf_add_char(words_now(w, &me), 'x');
+	assert_true(words_now(w, &me)->err != 0);
 }
 
 TEST(output_is_there_while_it_runs)

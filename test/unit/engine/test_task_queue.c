@@ -414,7 +414,7 @@ TEST(those_that_wait_are_listed_in_the_order_of_their_start)
 	struct world *w = *state;
 	struct told blockers[2];
 	struct task_new in = plain_task(w, "true");
-	const struct task *const *tasks;
+	const struct task_now *tasks;
 	const struct task_filter f = {.project = text_of(w->project), .in_turn = true};
 	unsigned n;
 
@@ -428,7 +428,7 @@ TEST(those_that_wait_are_listed_in_the_order_of_their_start)
 	assert_int_equal(counts(w).n[TASK_QUEUED], 2 * CROWD + 1);
 	assert_true(n > 100 && n <= 1000);
 	for (unsigned i = 3; i < n; i++)
-		assert_true(tasks[i - 1]->priority - tasks[i]->priority == 0.5);
+		assert_true(tasks[i - 1].task->priority - tasks[i].task->priority == 0.5);
 }
 
 /* ---- what another host has done ---- */
