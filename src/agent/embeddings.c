@@ -70,9 +70,8 @@ int embeddings_new(struct loop *l, const struct embeddings_opts *opts,
 	if (!e)
 		return -ENOMEM;
 	list_init(&e->asks);
-	r = endpoint_parse(opts->url, "embedding", USUAL, &e->at, error);
-	if (r == 0)
-		r = take_key(e, opts->key, error);
+	r = endpoint_parse(opts->url, "embedding", USUAL, &e->at, error)
+		    ?: take_key(e, opts->key, error);
 	if (r == 0) {
 		e->model = strdup(opts->model);
 		r = e->model ? http_client_new(l, &http, &e->http) : -ENOMEM;

@@ -529,13 +529,10 @@ int server_new(struct loop *l, const struct server_opts *opts, struct server **r
 	list_init(&s->inputs);
 	list_init(&s->detached);
 	list_init(&s->spare_calls);
-	r = parked_init(s);
-	if (r == 0)
-		r = conn_pool_new(l, &s->pool);
-	if (r == 0)
-		r = timer_new(l, check_deadlines, s, &s->clock);
-	if (r == 0)
-		r = timer_new(l, stop_over, s, &s->stop_timer);
+	r = parked_init(s)
+			?: conn_pool_new(l, &s->pool)
+			?: timer_new(l, check_deadlines, s, &s->clock)
+			?: timer_new(l, stop_over, s, &s->stop_timer);
 	if (r != 0) {
 		server_free(s);
 		return r;

@@ -38,8 +38,9 @@ static int read_secret(const char *variable, const char *file, const char *what,
 static int read_secrets(const struct notify_setting *s, struct secrets *out, struct error *error)
 {
 	return read_secret(s->key_env, s->key_file, "key", out->key, error)
-		?: read_secret(s->topic_env, s->topic_file, "topic", out->topic, error)
-		?: read_secret(s->reply_topic_env, s->reply_topic_file, "topic", out->reply_topic, error);
+			?: read_secret(s->topic_env, s->topic_file, "topic", out->topic, error)
+			?: read_secret(s->reply_topic_env, s->reply_topic_file, "topic",
+				       out->reply_topic, error);
 }
 
 /* ---- making them ---- */
@@ -73,10 +74,8 @@ static int make(struct loop *l, const struct notify_setting *s, const struct env
 		.command = s->command,
 		.env = env,
 	};
-	int r = read_secrets(s, &secrets, error);
+	int r = read_secrets(s, &secrets, error) ?: notifier_new(l, &opts, ret, error);
 
-	if (r == 0)
-		r = notifier_new(l, &opts, ret, error);
 	explicit_bzero(&secrets, sizeof(secrets));
 	return r;
 }

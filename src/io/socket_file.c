@@ -318,10 +318,7 @@ int socket_file_bind(struct socket_file *f, const char *path, bool for_others, i
 		return refuse(error, REFUSE_TOO_LARGE, "socket path is longer than %d bytes: %s",
 			      UNIX_PATH_MAX, path);
 	strcpy(f->path, path);
-	r = make_parents(path, error);
-	if (r != 0)
-		return r;
-	r = take_lock(path, &lock_fd, error);
+	r = make_parents(path, error) ?: take_lock(path, &lock_fd, error);
 	if (r != 0)
 		return r;
 	r = bind_locked(f, 0777 & ~socket_mode(for_others), ret_fd, error);

@@ -114,11 +114,9 @@ static int client_new(const char *address, const struct koine_dial_opts *opts,
 	buf_init(&c->in, c->limits.message + HEAD_ROOM);
 	buf_init(&c->out, REQUEST_MAX + HEAD_ROOM);
 	buf_init(&c->scratch, REQUEST_MAX);
-	r = caller_target_parse(address, &c->target);
-	if (r == 0)
-		r = set_framing(c, opts->framing);
-	if (r == 0)
-		r = set_token(c, opts->token);
+	r = caller_target_parse(address, &c->target)
+			?: set_framing(c, opts->framing)
+			?: set_token(c, opts->token);
 	if (r != 0)
 		return r;
 	c->timeout_ms =
@@ -197,10 +195,9 @@ int koine_client_call(struct koine_client *c, const char *method, const char *pa
 		      struct koine_answer **ret_answer)
 {
 	struct waiter w = {0};
-	int r = check_method(c, method);
+	int r = check_method(c, method)
+			?: caller_submit(c, method, params, true, NULL, NULL, &w, NULL);
 
-	if (r == 0)
-		r = caller_submit(c, method, params, true, NULL, NULL, &w, NULL);
 	if (r != 0)
 		return r;
 	wait_for(c, &w);
@@ -217,10 +214,9 @@ int koine_client_notify(struct koine_client *c, const char *method, const char *
 {
 	uint64_t deadline_ms = clock_steady_ms() + c->timeout_ms;
 	struct waiter w = {0};
-	int r = check_method(c, method);
+	int r = check_method(c, method)
+			?: caller_submit(c, method, params, false, NULL, NULL, &w, NULL);
 
-	if (r == 0)
-		r = caller_submit(c, method, params, false, NULL, NULL, &w, NULL);
 	if (r != 0)
 		return r;
 	wait_for(c, &w);

@@ -290,9 +290,8 @@ int koine_mcp_stdio(struct koine_mcp *m, int in, int out)
 	m->server->error.text[0] = '\0';
 	if (m->stdio)
 		return host_explain(m->server, -EALREADY);
-	r = pipes_new(m->server->loop, in, out, stdio_ended, m, &m->stdio, &fd);
-	if (r == 0)
-		r = accept_stdio(m, fd);
+	r = pipes_new(m->server->loop, in, out, stdio_ended, m, &m->stdio, &fd)
+		    ?: accept_stdio(m, fd);
 	if (r != 0) {
 		pipes_free(m->stdio);
 		m->stdio = NULL;

@@ -93,15 +93,11 @@ int koine_server_new(struct koine_server **ret_server)
 	list_init(&s->timers);
 	list_init(&s->mcps);
 	pthread_mutex_init(&s->lock, NULL);
-	r = loop_new(&s->loop);
-	if (r == 0)
-		r = registry_new(&s->registry);
-	if (r == 0)
-		r = registry_add(s->registry, rpc_methods.rows, rpc_methods.n);
-	if (r == 0)
-		r = server_new(s->loop, &opts, &s->server);
-	if (r == 0)
-		r = wake_new(s->loop, run_posted, s, &s->wake);
+	r = loop_new(&s->loop)
+			?: registry_new(&s->registry)
+			?: registry_add(s->registry, rpc_methods.rows, rpc_methods.n)
+			?: server_new(s->loop, &opts, &s->server)
+			?: wake_new(s->loop, run_posted, s, &s->wake);
 	if (r != 0) {
 		koine_server_free(s);
 		return r;
@@ -338,10 +334,9 @@ static int check_params(struct koine_server *s, const char *params)
 
 int koine_server_notify_all(struct koine_server *s, const char *method, const char *params)
 {
-	int r = check_params(s, params);
+	int r = check_params(s, params)
+			?: server_notify_all(s->server, text_of(method), text_of(params), NULL);
 
-	if (r == 0)
-		r = server_notify_all(s->server, text_of(method), text_of(params), NULL);
 	return r;
 }
 

@@ -67,10 +67,9 @@ int mcp_check_headers(struct mcp_call *mc, const struct http_request *http)
 	struct text version =
 		value_text(value_find(mc->meta, "io.modelcontextprotocol/protocolVersion"));
 	struct text name = {0};
-	int r = compare(mc, http, "MCP-Protocol-Version", version);
+	int r = compare(mc, http, "MCP-Protocol-Version", version)
+			?: compare(mc, http, "Mcp-Method", request->method);
 
-	if (r == 0)
-		r = compare(mc, http, "Mcp-Method", request->method);
 	if (r != 0)
 		return r;
 	if (row && row->named_by)

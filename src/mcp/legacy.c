@@ -153,10 +153,8 @@ struct done legacy_subscribe(struct call *c)
 {
 	struct mcp_call *mc = opened(c);
 	struct text uri;
-	int r = mcp_text_param(mc, "uri", &uri);
+	int r = mcp_text_param(mc, "uri", &uri) ?: session_subscribe(mc->session, uri, &c->error);
 
-	if (r == 0)
-		r = session_subscribe(mc->session, uri, &c->error);
 	return r != 0 ? call_fail(c, r) : legacy_empty(c);
 }
 

@@ -163,9 +163,8 @@ int mcp_add_tool(struct mcp *m, const struct mcp_tool *tool)
 	r = add(m, OFFER_TOOLS, tool, &e);
 	if (r != 0)
 		return r;
-	r = read_schema(&e->arena, tool->input_schema, &e->schema);
-	if (r == 0)
-		r = read_schema(&e->arena, tool->output_schema, &output);
+	r = read_schema(&e->arena, tool->input_schema, &e->schema)
+		    ?: read_schema(&e->arena, tool->output_schema, &output);
 	if (r != 0)
 		free_entry(e);
 	return r;

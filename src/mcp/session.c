@@ -263,9 +263,7 @@ int session_new(struct mcp_call *mc, const char *version, const struct value *pa
 	list_init(&s->questions);
 	list_init(&s->tracks);
 	list_append(&mc->mcp->sessions, &s->link);
-	r = keep_params(s, params);
-	if (r == 0)
-		r = enter(s, mc);
+	r = keep_params(s, params) ?: enter(s, mc);
 	if (r != 0) {
 		session_free(s);
 		return r;

@@ -78,10 +78,9 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 	struct text what;
 	struct error error;
 	int64_t expires;
-	int r = write_about(mc, &about);
+	int r = write_about(mc, &about)
+			?: seal_open(a, mc->mcp->key, sealed, buf_bytes(&about), &what);
 
-	if (r == 0)
-		r = seal_open(a, mc->mcp->key, sealed, buf_bytes(&about), &what);
 	if (r == -EBADMSG)
 		return bad(mc,
 			   "belongs to another server or call; call again without requestState");

@@ -186,9 +186,9 @@ int mcp_open_tool(struct mcp_call *mc)
 	if (!e || (mc->mcp->opts.offers && !mc->mcp->opts.offers(c, e->what)))
 		return refuse_name(&c->error, REFUSE_PARAMS, "tool not found: ", mc->name);
 	mc->tool = e->what;
-	r = mcp_check_param_headers(mc, e->schema) ?: mcp_check_task_only(mc);
-	if (r == 0)
-		r = mcp_read_answers(mc);
+	r = mcp_check_param_headers(mc, e->schema)
+			?: mcp_check_task_only(mc)
+			?: mcp_read_answers(mc);
 	if (r != 0)
 		return r;
 	/* From here on a refusal is the tool's. */

@@ -251,9 +251,10 @@ int store_adopt(const char *url, const char *accepted, struct store_adopted *ret
 			      sizeof(a.path) - NAME_ROOM);
 	snprintf(copy, sizeof(copy), "%s.adopting", a.path);
 	remove_copy(copy);
-	r = copy_store(a.path, copy, error) ?: hold_copy(copy, &a, error) ?: find_aside(&a, error);
-	if (r == 0)
-		r = swap(&a, copy, error);
+	r = copy_store(a.path, copy, error)
+			?: hold_copy(copy, &a, error)
+			?: find_aside(&a, error)
+			?: swap(&a, copy, error);
 	remove_copy(copy);
 	if (r == 0)
 		*ret_adopted = a;

@@ -166,10 +166,9 @@ int store_turn_add(struct connection *c, const struct turn *row, int64_t *ret_se
 	QUERY sql = {"INSERT INTO turn ({columns}) VALUES ({values})", .of = &turn_schema,
 		     .members = {.without = MEMBER_MADE}, .key = "seq"};
 	int64_t seq;
-	int r = query_insert(c, &sql, &seq, BIND_NOUN(row));
+	int r = query_insert(c, &sql, &seq, BIND_NOUN(row))
+			?: touch_conversation(c, row->conversation, row->started_ms);
 
-	if (r == 0)
-		r = touch_conversation(c, row->conversation, row->started_ms);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;

@@ -176,10 +176,9 @@ static int take_identity(struct store *s)
 {
 	char value[IDENTITY_LEN + 1 + STORE_PLACE_MAX] = "";
 	char place[STORE_PLACE_MAX];
-	int r = s->ops->place_id(s->place, place);
+	int r = s->ops->place_id(s->place, place)
+			?: query_meta(&s->writer, TEXT("identity"), value, sizeof(value));
 
-	if (r == 0)
-		r = query_meta(&s->writer, TEXT("identity"), value, sizeof(value));
 	if (r != 0)
 		return r;
 	if (strspn(value, "0123456789abcdef") != IDENTITY_LEN || value[IDENTITY_LEN] != ' ' ||
@@ -326,11 +325,10 @@ int store_open(const char *url, const struct store_opts *opts, struct store **re
 	if (n_readers > READERS_MAX)
 		return refuse(error, REFUSE_LIMIT, "a store supports at most %d readers",
 			      READERS_MAX);
-	r = open_writer(url, opts, n_readers, true, &s, error);
-	if (r == 0)
-		r = look_at_space(s, error) ?: mark_in_use(s, error);
-	if (r == 0)
-		r = connect_readers(s, error);
+	r = open_writer(url, opts, n_readers, true, &s, error)
+			?: look_at_space(s, error)
+			?: mark_in_use(s, error)
+			?: connect_readers(s, error);
 	if (r != 0)
 		return r;
 	make_owner(s, opts->host);

@@ -146,10 +146,9 @@ static bool split(struct text token, struct parts *p)
 static int read_part(struct arena *a, struct text part, struct value **ret)
 {
 	struct text json;
-	int r = decode64(a, part, &json);
+	int r = decode64(a, part, &json)
+			?: json_read(a, json.data, json.len, &json_default_limits, ret, NULL);
 
-	if (r == 0)
-		r = json_read(a, json.data, json.len, &json_default_limits, ret, NULL);
 	return r == -ENOMEM ? r : r != 0 || (*ret)->kind != VALUE_OBJECT ? -EINVAL : 0;
 }
 
@@ -187,11 +186,9 @@ int context_token_check(struct arena *a, struct text token, const struct context
 		return bad(error, "missing", "context_token is required");
 	if (!split(token, &p))
 		return bad(error, "format", "token must have three parts");
-	r = read_part(a, p.header, &header);
-	if (r == 0)
-		r = read_part(a, p.claims, &claims);
-	if (r == 0)
-		r = decode64(a, p.signature, &signature);
+	r = read_part(a, p.header, &header)
+			?: read_part(a, p.claims, &claims)
+			?: decode64(a, p.signature, &signature);
 	if (r != 0)
 		return r == -ENOMEM ? r : bad(error, "decode", "a part is not base64url JSON");
 	if (!text_is(value_text(value_find(header, "alg")), "HS256") ||

@@ -406,9 +406,8 @@ static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct
 	int r;
 
 	buf_init(&prompt, COMMAND_PROMPT_MAX);
-	r = check_bounds(&c->agent, &ask->bounds, error);
-	if (r == 0)
-		r = choose_words(c, &ask->bounds, &own, &words);
+	r = check_bounds(&c->agent, &ask->bounds, error)
+		    ?: choose_words(c, &ask->bounds, &own, &words);
 	if (r != 0)
 		return r;
 	command_prompt(ask, c->opts.input == COMMAND_ARGUMENT ? command_room(words) : 0, &prompt);

@@ -109,10 +109,8 @@ void answer_push(struct agent_turn *t, const char *data, size_t n)
 static void read_whole(struct agent_turn *t)
 {
 	const struct value *v;
-	int r = read_object(t, buf_bytes(&t->held), &v);
+	int r = read_object(t, buf_bytes(&t->held), &v) ?: t->model->provider->on_whole(t, v);
 
-	if (r == 0)
-		r = t->model->provider->on_whole(t, v);
 	if (r == 0)
 		turn_conclude(t);
 }

@@ -266,9 +266,8 @@ static int read_choice(struct agent_turn *t, const struct value *choice, const c
 	/* Before the text, which may make the sink cancel. */
 	read_reason(&t->reply, value_find(choice, "finish_reason"));
 	if (!is_absent(delta)) {
-		r = read_calls(t, value_find(delta, "tool_calls"));
-		if (r == 0)
-			r = read_content(t, value_find(delta, "content"));
+		r = read_calls(t, value_find(delta, "tool_calls"))
+			    ?: read_content(t, value_find(delta, "content"));
 	}
 	return r;
 }

@@ -168,15 +168,11 @@ static int recall_start(struct agent *a, const struct agent_ask *ask, const stru
 {
 	struct recall *rc = recall_of(a);
 	CLEANUP(buf_donep) struct buf out;
-	int r;
 
 	buf_init(&out, RECALL_ANSWER_MAX);
 	if (ask->prepared.data)
 		return turn_new(rc, ask->prepared, sink, ret_turn);
-	r = recall_answer(&rc->opts, ask, &out);
-	if (r != 0)
-		return r;
-	return turn_new(rc, buf_bytes(&out), sink, ret_turn);
+	return recall_answer(&rc->opts, ask, &out) ?: turn_new(rc, buf_bytes(&out), sink, ret_turn);
 }
 
 static int recall_probe(struct agent *a, agent_health_fn fn, void *arg)

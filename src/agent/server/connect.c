@@ -179,10 +179,8 @@ int server_fetch(struct agent_server *s, const char *path, const struct http_fet
 		 struct http_fetch **ret_fetch, struct error *error)
 {
 	char password[SERVER_PASSWORD_MAX];
-	int r = read_password(s, password, error);
+	int r = read_password(s, password, error) ?: fetch(s, path, password, opts, ret_fetch);
 
-	if (r == 0)
-		r = fetch(s, path, password, opts, ret_fetch);
 	explicit_bzero(password, sizeof(password));
 	return r;
 }

@@ -127,11 +127,9 @@ int agent_server_new(struct loop *l, const struct agent_server_opts *opts,
 	s->since_ms = clock_utc_ms();
 	s->sink = (struct agent_server_sink) {
 		.fns = opts->fns, .arg = opts->arg, .folder = on_folder, .folder_arg = s};
-	r = copy_opts(s, opts);
-	if (r == 0)
-		r = http_client_new(l, &http, &s->http);
-	if (r == 0)
-		r = timer_new(l, server_on_again, s, &s->again);
+	r = copy_opts(s, opts)
+			?: http_client_new(l, &http, &s->http)
+			?: timer_new(l, server_on_again, s, &s->again);
 	if (r != 0)
 		return r;
 	*ret_server = TAKE(s);

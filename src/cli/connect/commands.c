@@ -522,9 +522,7 @@ static int cmd_connect(struct cli *cli)
 	p->undo = o->undo;
 	p->starts = true;
 	p->asks = !o->undo;
-	r = plan_make(cli, p);
-	if (r == 0)
-		r = carry_on(cli, o, p);
+	r = plan_make(cli, p) ?: carry_on(cli, o, p);
 	plan_done(p);
 	return r;
 }

@@ -154,9 +154,7 @@ int target_open(struct target *t, const char *path, const char *base, struct err
 	buf_init(&t->text, EDIT_FILE_MAX);
 	buf_init(&t->before, EDIT_FILE_MAX);
 	snprintf(t->path, sizeof(t->path), "%s", path);
-	r = check_base(base, real_base, error);
-	if (r == 0)
-		r = resolve(t, error);
+	r = check_base(base, real_base, error) ?: resolve(t, error);
 	if (r != 0)
 		return r;
 	if (!is_within(t->real, real_base))

@@ -288,11 +288,9 @@ int cmd_enable(struct cli *cli)
 	service_look(cli, &s);
 	if (!s.there)
 		return refuse_without_manager("enable");
-	r = write_path(path);
-	if (r == 0)
-		r = service_do("daemon-reload", 0);
-	if (r == 0)
-		r = service_do("enable", SERVICE_UNIT);
+	r = write_path(path)
+			?: service_do("daemon-reload", 0)
+			?: service_do("enable", SERVICE_UNIT);
 	if (r != 0)
 		return r;
 	printf("koined now starts at login, with the PATH of this shell (%s).\n", path);

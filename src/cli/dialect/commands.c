@@ -378,9 +378,8 @@ static int enable_one(struct change *c, const char *name)
 			EX_USAGE,
 			"cannot enable %s: this dialect is always on, and has only one address",
 			name);
-	r = value_for(d, value);
-	if (r == 0)
-		r = check_free(ini_get(buf_text(&c->now), key_of(name)), name, value);
+	r = value_for(d, value)
+		    ?: check_free(ini_get(buf_text(&c->now), key_of(name)), name, value);
 	return r == 0 ? put(c, name, value) : r;
 }
 
@@ -490,9 +489,7 @@ static int apply(struct cli *cli, const struct change *c)
 		puts("Restart koined to apply the change: koine daemon restart");
 		return 0;
 	}
-	r = places_look(cli, &after);
-	if (r == 0)
-		r = places_print(cli, &after);
+	r = places_look(cli, &after) ?: places_print(cli, &after);
 	places_done(&after);
 	return r;
 }
@@ -526,9 +523,7 @@ static int change_all(struct cli *cli, int (*one)(struct change *c, const char *
 	buf_init(&c.now, EDIT_FILE_MAX);
 	buf_init(&c.target.text, EDIT_FILE_MAX);
 	buf_init(&c.target.before, EDIT_FILE_MAX);
-	r = places_look(cli, &c.places);
-	if (r == 0)
-		r = open_file(&c);
+	r = places_look(cli, &c.places) ?: open_file(&c);
 	for (int i = 0; r == 0 && i < cli->n_args; i++)
 		r = one(&c, cli->args[i]);
 	if (r == 0)
@@ -552,10 +547,8 @@ static int cmd_dialect_disable(struct cli *cli)
 static int cmd_dialect_list(struct cli *cli)
 {
 	struct places p;
-	int r = places_look(cli, &p);
+	int r = places_look(cli, &p) ?: places_print(cli, &p);
 
-	if (r == 0)
-		r = places_print(cli, &p);
 	places_done(&p);
 	return r;
 }

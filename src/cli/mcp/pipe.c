@@ -681,10 +681,8 @@ static int cmd_mcp(struct cli *cli)
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	CLEANUP(json_freep) struct koine_json *plain = params_new();
 	CLEANUP(pipe_done) struct pipe p = {.cli = cli, .starts = o->start};
-	int r = check_tools(o->tools);
+	int r = check_tools(o->tools) ?: fill_opening(o, j, true) ?: fill_opening(o, plain, false);
 
-	if (r == 0)
-		r = fill_opening(o, j, true) ?: fill_opening(o, plain, false);
 	if (r != 0)
 		return r;
 	p.opening = params_end(j);

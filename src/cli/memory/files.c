@@ -66,10 +66,9 @@ int cmd_memory_edit(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct text id = text_of(cli->args[0]);
-	int r = memory_check_id(cli, id);
+	int r = memory_check_id(cli, id)
+			?: call_send(cli, "memory.get", memory_id_params(cli, id), &a);
 
-	if (r == 0)
-		r = call_send(cli, "memory.get", memory_id_params(cli, id), &a);
 	if (r != 0)
 		return r;
 	/* An editor may take longer than a server keeps an idle connection. */

@@ -440,9 +440,8 @@ static int cmd_wire(struct cli *cli)
 	int r;
 
 	talk_be_exact();
-	r = args_params(cli, talk_is_gob(cli), &params);
-	if (r == 0)
-		r = talk_dial(cli, show_bytes, &tap, &cli->client);
+	r = args_params(cli, talk_is_gob(cli), &params)
+		    ?: talk_dial(cli, show_bytes, &tap, &cli->client);
 	if (r != 0)
 		return r;
 	r = koine_client_call(cli->client, method, params, &a);

@@ -355,13 +355,12 @@ static int start_project(struct project *p)
 
 	if (r != 0 || !p->first)
 		return r;
-	r = set_limits(p) ?: start_rules(p);
-	if (r == 0)
-		r = heartbeat_start(daemon, p->folder, p->endpoint, p->config->config.heartbeat_ms,
-				    &p->heartbeat);
-	if (r == 0)
-		r = project_log_start(daemon->engine->events, daemon->workers, p->shown.folder,
-				      &p->log);
+	r = set_limits(p)
+			?: start_rules(p)
+			?: heartbeat_start(daemon, p->folder, p->endpoint,
+					   p->config->config.heartbeat_ms, &p->heartbeat)
+			?: project_log_start(daemon->engine->events, daemon->workers,
+					     p->shown.folder, &p->log);
 	return r;
 }
 

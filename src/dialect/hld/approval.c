@@ -214,11 +214,10 @@ struct done hld_get_approval(struct call *c)
 	const struct hld_approval_in *in = c->in;
 	struct approval approval;
 	struct json *j;
-	int r = hld_need(c, in->approval_id, "approval_id");
+	int r = hld_need(c, in->approval_id, "approval_id")
+			?: approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id,
+					false, &approval, &c->error);
 
-	if (r == 0)
-		r = approval_get(call_approvals(c), c->lane, &c->arena, in->approval_id, false,
-				 &approval, &c->error);
 	if (r == REFUSE_NOT_FOUND)
 		r = refuse(&c->error, REFUSE_NOT_FOUND,
 			   "failed to get approval: failed to get approval: approval not found: "

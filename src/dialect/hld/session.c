@@ -108,11 +108,10 @@ static int read_run(struct call *c, struct session_new *ret)
 		.custom_instructions = hld_some(in->custom_instructions),
 	};
 	r = read_texts(c, in->allowed_tools, "allowed_tools", &ret->allowed_tools)
-		    ?: read_texts(c, in->disallowed_tools, "disallowed_tools",
-				  &ret->disallowed_tools);
-	if (r == 0)
-		r = read_texts(c, in->additional_directories, "additional_directories",
-			       &ret->additional_directories);
+			?: read_texts(c, in->disallowed_tools, "disallowed_tools",
+				      &ret->disallowed_tools)
+			?: read_texts(c, in->additional_directories, "additional_directories",
+				      &ret->additional_directories);
 	if (r == 0 && in->mcp_config_text.len > 0)
 		r = hld_read_mcp(&c->arena, in->mcp_config_text, &ret->mcp_config.value, &c->error);
 	if (r == 0 && in->mcp_config)
@@ -353,11 +352,10 @@ struct done hld_state(struct call *c)
 	const struct hld_session_in *in = c->in;
 	struct session row;
 	struct json *j;
-	int r = hld_need(c, in->session_id, "session_id");
+	int r = hld_need(c, in->session_id, "session_id")
+			?: session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false,
+				       &row, &c->error);
 
-	if (r == 0)
-		r = session_get(call_sessions(c), c->lane, &c->arena, in->session_id, false, &row,
-				&c->error);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to get session", &c->error);
 	if (r != 0)

@@ -238,8 +238,6 @@ static unsigned heartbeat_of(const struct call *c)
 
 static int open_subscription(struct call *c, struct subscription *s)
 {
-	int r;
-
 	s->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
 	s->heartbeat_ms = heartbeat_of(c);
 	s->client = c->client;
@@ -247,13 +245,9 @@ static int open_subscription(struct call *c, struct subscription *s)
 	s->sent = client_sent(c->client);
 	s->told_ms = s->took_ms = now_ms(s);
 	memcpy(s->id, "sub_", 4);
-	r = uuid4(s->id + 4);
-	if (r != 0)
-		return r;
-	r = timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat);
-	if (r != 0)
-		return r;
-	return hear(s, c->in);
+	return uuid4(s->id + 4)
+			?: timer_new(c->server->loop, on_heartbeat, s, &s->heartbeat)
+			?: hear(s, c->in);
 }
 
 static int subscribe(struct call *c, struct subscription **ret)

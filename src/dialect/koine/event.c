@@ -430,11 +430,10 @@ static struct done handle_list(struct call *c)
 	struct event_filter filter;
 	struct event_since since;
 	struct event_page page;
-	int r = read_filter(in, &c->arena, &filter, &since, &c->error);
+	int r = read_filter(in, &c->arena, &filter, &since, &c->error)
+			?: event_list(call_events(c), c->lane, &c->arena, &filter, since.seq,
+				      since.ms, in->limit, &page);
 
-	if (r == 0)
-		r = event_list(call_events(c), c->lane, &c->arena, &filter, since.seq, since.ms,
-			       in->limit, &page);
 	if (r == 0 && page.cut)
 		r = refuse(&c->error, REFUSE_LIMIT,
 			   "the search matches too many events: pass 'since', or only one of "

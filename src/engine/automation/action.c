@@ -294,10 +294,9 @@ static void on_again(void *firing)
 
 static int call_webhook(struct firing *f, struct error *error)
 {
-	int r = to_json(f, f->event, &f->body);
+	int r = to_json(f, f->event, &f->body)
+			?: timer_new(f->rule->automation->opts.loop, on_again, f, &f->timer);
 
-	if (r == 0)
-		r = timer_new(f->rule->automation->opts.loop, on_again, f, &f->timer);
 	return r == 0 ? post(f) : r;
 }
 

@@ -388,11 +388,8 @@ static int make(struct jobs *jobs, const char *id, const struct value *data,
 {
 	struct rule rule;
 	struct live_job *j = NULL;
-	int r = check_data(data, error);
+	int r = check_data(data, error) ?: job_new(id, data, &j);
 
-	if (r != 0)
-		return r;
-	r = job_new(id, data, &j);
 	if (r != 0)
 		return r;
 	r = make_rule(jobs, j, &rule, error);

@@ -108,9 +108,7 @@ int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, v
 	d->fn = fn;
 	d->arg = arg;
 	conversation_hold(c);
-	r = conversation_wait(c, &d->wait);
-	if (r == 0)
-		r = take(d, error);
+	r = conversation_wait(c, &d->wait) ?: take(d, error);
 	conversation_resume(c);
 	if (r == -EAGAIN)
 		return 0;

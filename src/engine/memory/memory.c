@@ -679,11 +679,9 @@ int memory_stats(struct memories *m, int lane, const struct memory_asker *by,
 	memory_indexes_count(m->indexes, &indexes);
 	ret_counts->n_indexes = (unsigned)indexes.n;
 	ret_counts->index_bytes = indexes.bytes;
-	r = store_kept_count(store_lane(m->store, lane), &ret_counts->index_files,
-			     &ret_counts->index_file_bytes);
-	if (r != 0)
-		return r;
-	return count_vectors(m, lane, &scope, ret_counts);
+	return store_kept_count(store_lane(m->store, lane), &ret_counts->index_files,
+				&ret_counts->index_file_bytes)
+		       ?: count_vectors(m, lane, &scope, ret_counts);
 }
 
 bool memory_figures(struct memories *m, struct memory_figures *ret)

@@ -136,11 +136,10 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	struct memory_new in = {.source = TEXT("manual"), .by = r->by};
 	struct memory m;
 	struct buf answer;
-	int e = need(r, "text", &in.content, error);
+	int e = need(r, "text", &in.content, error)
+			?: tool_text(r, "category", false, &in.category, error)
+			?: tool_number(r, "importance", 0, &in.importance, error);
 
-	if (e == 0)
-		e = tool_text(r, "category", false, &in.category, error)
-			    ?: tool_number(r, "importance", 0, &in.importance, error);
 	if (e != 0)
 		return e;
 	in.category = memory_lenient_category(in.category);

@@ -161,10 +161,7 @@ static int check_new(const struct tasks *t, const struct task_new *in, struct er
 		return r;
 	if (!isfinite(in->task.priority))
 		return refuse_field(error, "priority", "priority must be a finite number");
-	r = check_env(in, error);
-	if (r != 0)
-		return r;
-	r = check_runner(t, in->task.runner, error)
+	r = check_env(in, error) ?: check_runner(t, in->task.runner, error)
 		    ?: check_where(t, in->task.on_host, in->task.on_label, error);
 	if (r != 0)
 		return r;
@@ -294,10 +291,7 @@ static int fill(struct submit *s, const struct task_new *in, struct error *error
 	s->id = s->row.id;
 	if (r != 0)
 		return r;
-	r = copy_env(s, in);
-	if (r != 0)
-		return r;
-	r = copy_after(&s->request.arena, &in->task.after, &s->row.after)
+	r = copy_env(s, in) ?: copy_after(&s->request.arena, &in->task.after, &s->row.after)
 		    ?: pack(s, &s->row.metadata, METADATA_MAX);
 	return r ?: pack(s, &s->row.command, PACKED_COMMAND_MAX);
 }
@@ -338,9 +332,9 @@ static int submit_run(struct work *w, int lane)
 	s->row.id = s->id;
 	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
 			      &s->request.error)
-		    ?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id)
-				?: task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
-				   s->tool_use_id);
+			?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id)
+			?: task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
+					  s->tool_use_id);
 	return r;
 }
 

@@ -708,13 +708,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = t->output_folder ? make_folder(t->output_folder, error) : -ENOMEM;
 	if (r != 0)
 		return r;
-	r = set_up(t, opts, error);
-	if (r != 0)
-		return r;
-	r = tasks_recover(t, error);
-	if (r != 0)
-		return r;
-	r = task_sweeps_start(t);
+	r = set_up(t, opts, error) ?: tasks_recover(t, error) ?: task_sweeps_start(t);
 	if (r != 0)
 		return r;
 	t->recount.wanted = node_shares(t->node);

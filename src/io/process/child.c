@@ -394,8 +394,8 @@ static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, s
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, error);
 	if (step == SPAWN_CONFINE)
-		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict where %s writes: %s", program,
-			      uv_strerror(r));
+		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict where %s writes: %s",
+			      program, uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(error, REFUSE_NOT_FOUND, "no such program: %s", program);
 	if (step == SPAWN_PROGRAM && (r == -EACCES || r == -EPERM))
@@ -618,19 +618,16 @@ static int start(struct child *c, const struct child_opts *opts, struct error *e
 {
 	CLEANUP(streams_done)
 	struct streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
-	int r = 0;
 
 	if (opts->streams) {
 		c->outputs[0].ended = true;
 		c->outputs[1].ended = true;
 		return run(c, opts, &s, error);
 	}
-	r = open_streams(opts, &s)
+	return open_streams(opts, &s)
 		?: adopt_output(&c->outputs[0], &s.out[0])
-		?: adopt_output(&c->outputs[1], &s.err[0]);
-	if (r != 0)
-		return r;
-	return run(c, opts, &s, error);
+		?: adopt_output(&c->outputs[1], &s.err[0])
+		?: run(c, opts, &s, error);
 }
 
 /* Of the process, not of a loop: whoever starts a program comes by here. */

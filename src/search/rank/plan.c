@@ -305,10 +305,8 @@ static int read_language(struct plan *p)
 static int read_prompt(struct plan *p, struct sequence *seq)
 {
 	struct prompt prompt = prompt_of(p->query->text);
-	int r = read_words(p, seq, prompt.last);
+	int r = read_words(p, seq, prompt.last) ?: read_language(p);
 
-	if (r == 0)
-		r = read_language(p);
 	if (r == 0 && prompt.first.len > 0)
 		r = read_words(p, seq, prompt.first);
 	if (r == 0 && prompt.context.len > 0)

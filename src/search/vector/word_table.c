@@ -185,9 +185,7 @@ int word_table_read(struct text file, struct word_table **ret_table, struct erro
 	t->ends = t->scales + 4 * t->n;
 	t->rows = (const int8_t *)t->ends + 4 * t->n;
 	t->names = (const char *)t->rows + t->n * t->dim;
-	r = check_names(t, n_names, error);
-	if (r == 0)
-		r = check_vectors(t, error);
+	r = check_names(t, n_names, error) ?: check_vectors(t, error);
 	if (r != 0)
 		return r;
 	t->near = calloc(t->n, sizeof(t->near[0]));

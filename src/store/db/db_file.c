@@ -370,11 +370,11 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 
 	f->lock_fd = -1;
 	f->fd = -1;
-	r = check_name(path, error) ?: make_parents(path, error) ?: resolve(path, f->path, error);
-	if (r == 0)
-		r = take_lock(f, error);
-	if (r == 0)
-		r = check(f, application_id, error);
+	r = check_name(path, error)
+			?: make_parents(path, error)
+			?: resolve(path, f->path, error)
+			?: take_lock(f, error)
+			?: check(f, application_id, error);
 	if (r != 0)
 		db_file_drop(f);
 	return r;

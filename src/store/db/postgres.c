@@ -455,9 +455,8 @@ static int pg_look(const char *address, const char *accepted, char *ret_note, si
 	if (r != 0)
 		return r;
 	pg_set_accepted(*ret_place, accepted, false);
-	r = pg_connect(*ret_place, CONNECTION_WRITER, ret_db, error);
-	if (r == 0)
-		r = look_at_users(*ret_db, error);
+	r = pg_connect(*ret_place, CONNECTION_WRITER, ret_db, error)
+		    ?: look_at_users(*ret_db, error);
 	if (r == 0)
 		pg_note_server(*ret_db, ret_note, size);
 	return r;

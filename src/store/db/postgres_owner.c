@@ -180,10 +180,8 @@ int pg_accept(void *handle, const char *next, char *ret_roles, size_t size, stru
 	struct pg *db = handle;
 	PGresult *rows = NULL;
 	size_t n = 0;
-	int r = find_foreign(db, &rows);
+	int r = find_foreign(db, &rows) ?: write_accepted(db->place, next, rows, error);
 
-	if (r == 0)
-		r = write_accepted(db->place, next, rows, error);
 	ret_roles[0] = '\0';
 	for (int i = 0; r == 0 && i < PQntuples(rows) && n < size; i++) {
 		const char *role = PQgetvalue(rows, i, ROLE);

@@ -395,10 +395,8 @@ int pg_send_first(struct pg *db, unsigned *ret_n)
 int pg_simple(struct pg *db, const char *sql, PGresult **ret)
 {
 	unsigned n = 0;
-	int r = pg_send_first(db, &n);
+	int r = pg_send_first(db, &n) ?: pg_send_command(db, sql);
 
-	if (r == 0)
-		r = pg_send_command(db, sql);
 	return r != 0 ? r : pg_round(db, n + 1, n, ret);
 }
 

@@ -241,9 +241,8 @@ static int look(struct sqlite_place *p, sqlite3 *db, struct error *error)
 {
 	int id = 0, n_objects = 0, r;
 
-	r = sqlite_read_number(db, "PRAGMA application_id", &id);
-	if (r == 0)
-		r = sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
+	r = sqlite_read_number(db, "PRAGMA application_id", &id)
+		    ?: sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
 	if (r != 0)
 		return explain(p, db, r, error);
 	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))

@@ -71,9 +71,7 @@ int store_extract_next(struct connection *c, enum extract_kind kind, int64_t idl
 		.mark = query_int(q, 4),
 		.since_ms = query_int(q, 5),
 	};
-	r = query_fault(q);
-	if (r == 0)
-		r = rows_copy_text(arena, &ret->id);
+	r = query_fault(q) ?: rows_copy_text(arena, &ret->id);
 	return r ?: rows_copy_text(arena, &ret->working_dir);
 }
 

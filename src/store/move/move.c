@@ -145,10 +145,10 @@ static int copy_number(struct move *m, const struct move_pair *p)
 {
 	const struct move_table *t = p->from.table;
 	int64_t source = 0, target = 0, highest = 0;
-	int r = last_number(&m->from, t->name, &source);
+	int r = last_number(&m->from, t->name, &source)
+			?: last_number(&m->to, t->name, &target)
+			?: highest_key(m, t, &highest);
 
-	if (r == 0)
-		r = last_number(&m->to, t->name, &target) ?: highest_key(m, t, &highest);
 	if (source < highest)
 		source = highest;
 	return r == 0 && source > target
@@ -211,10 +211,8 @@ static int in_transaction(struct move *m, int (*fn)(struct move *m))
 
 static int prepare_target(struct move *m)
 {
-	int r = m->to.ops->claim(m->to.conn.db);
+	int r = m->to.ops->claim(m->to.conn.db) ?: m->to.ops->set_triggers(m->to.conn.db, false);
 
-	if (r == 0)
-		r = m->to.ops->set_triggers(m->to.conn.db, false);
 	return r == 0 && !m->resumed ? in_transaction(m, make_tables) : r;
 }
 
@@ -254,9 +252,8 @@ static int start_pairs(struct move *m, struct error *error)
 	for (unsigned i = 0; i < from->n && r == 0; i++) {
 		struct move_pair *p = &m->pairs[m->n_pairs++];
 
-		r = move_rows_init(&p->from, &m->from.conn, &from->tables[i]);
-		if (r == 0)
-			r = move_explain(&m->from, move_rows_count(&p->from, &p->n), error);
+		r = move_rows_init(&p->from, &m->from.conn, &from->tables[i])
+			    ?: move_explain(&m->from, move_rows_count(&p->from, &p->n), error);
 		m->now.all_total += 3 * p->n;
 	}
 	return r;
@@ -324,11 +321,12 @@ static int check_all(struct move *m, struct error *error)
 static int move_all(struct move *m, const char *from, const char *to, struct error *error)
 {
 	char was[MOVE_STATE_MAX];
-	int r = move_open_source(from, &m->from, error) ?: move_open_target(to, &m->to, was, error)
-			?: start_pairs(m, error) ?: read_source(m, error);
+	int r = move_open_source(from, &m->from, error)
+			?: move_open_target(to, &m->to, was, error)
+			?: start_pairs(m, error)
+			?: read_source(m, error)
+			?: compare_state(m, was, error);
 
-	if (r == 0)
-		r = compare_state(m, was, error);
 	if (r != 0)
 		return r;
 	r = prepare_target(m) ?: copy_all(m, error) ?: check_all(m, error)

@@ -30,10 +30,9 @@ static int find_kind(const char *url, struct move_place *p, const char **ret_add
 static int open_place(struct move_place *p, const char *address, int *ret_version,
 		      struct error *error)
 {
-	int r = p->ops->open(address, &p->place, error);
+	int r = p->ops->open(address, &p->place, error)
+			?: p->ops->connect(p->place, CONNECTION_WRITER, &p->conn.db, error);
 
-	if (r == 0)
-		r = p->ops->connect(p->place, CONNECTION_WRITER, &p->conn.db, error);
 	if (r != 0)
 		return r;
 	p->conn.ops = p->ops;

@@ -201,12 +201,10 @@ static int read_complex(struct reader *w, const struct gob_type *type, struct go
 {
 	const struct gob_type *part_type = gob_type_find(&w->d->types, GOB_FLOAT);
 	struct gob_node *re, *im;
-	int e = new_node(w, type, VALUE_ARRAY, ret);
+	int e = new_node(w, type, VALUE_ARRAY, ret)
+			?: read_number(w, part_type, &re)
+			?: read_number(w, part_type, &im);
 
-	if (e == 0)
-		e = read_number(w, part_type, &re);
-	if (e == 0)
-		e = read_number(w, part_type, &im);
 	if (e != 0)
 		return e;
 	re->value.next = &im->value;
@@ -358,9 +356,8 @@ static int read_definition(struct reader *w, int64_t id)
 	gob_reading_begin(r, &w->d->scratch);
 	r->at = GOB_AT_VALUE;
 	r->want = gob_type_find(&w->d->types, GOB_WIRE_TYPE);
-	e = gob_read_on(w->d, r, w->error);
-	if (e == 0)
-		e = gob_type_define(&w->d->types, id, &r->root->value, w->error);
+	e = gob_read_on(w->d, r, w->error)
+		    ?: gob_type_define(&w->d->types, id, &r->root->value, w->error);
 	arena_reset(&w->d->scratch);
 	return e;
 }

@@ -287,10 +287,9 @@ static int read_chunk_size(struct http *h, const char *in, size_t len, size_t *u
 {
 	size_t line_at = *used, n = 0;
 	uint64_t size = 0, total;
-	int r = take_line(in, len, used, CHUNK_LINE, 400, "chunk size line", error, &n);
+	int r = take_line(in, len, used, CHUNK_LINE, 400, "chunk size line", error, &n)
+			?: parse_chunk_size(in + line_at, n, &size, error);
 
-	if (r == 0)
-		r = parse_chunk_size(in + line_at, n, &size, error);
 	if (r != 0)
 		return r;
 	if (__builtin_add_overflow(size, (uint64_t)h->body.len, &total))
