@@ -49,7 +49,7 @@ bool node_is_other(const struct node *n, struct text name)
 
 bool node_has_label(const struct node *n, struct text label)
 {
-	return n && host_has_label(&n->us, label);
+	return !n || host_has_label(&n->us, label);
 }
 
 const struct host *node_list(const struct node *n, unsigned *ret_n, int64_t *ret_now_ms)

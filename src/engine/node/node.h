@@ -71,6 +71,7 @@ static inline bool node_shares(const struct node *n)
 {
 	return n != NULL;
 }
+/* A host that is alone has every label. */
 bool node_has_label(const struct node *n, struct text label);
 
 /* How many hosts are alive, ourselves included, and our place among them, from 0. */

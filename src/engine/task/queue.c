@@ -45,8 +45,7 @@ static void wait_for_time(struct tasks *t)
 /* As far as hosts matter. */
 static bool is_for_us(const struct tasks *t, const struct task *task)
 {
-	bool label = !task->on_label.data || !node_shares(t->node) ||
-		     node_has_label(t->node, task->on_label);
+	bool label = !task->on_label.data || node_has_label(t->node, task->on_label);
 
 	return label && !node_is_other(t->node, task->on_host);
 }
@@ -632,8 +631,9 @@ static bool fail_next(struct tasks *t)
 static bool stand_aside(struct tasks *t, struct live *l, unsigned index, enum task_state stored,
 			enum task_state state, bool elsewhere)
 {
-	if (stored <= TASK_RUNNING && node_shares(t->node)) {
-		/* Another host has added it or queued it again, which has not been heard yet. */
+	if (stored <= TASK_RUNNING) {
+		/* Another host has added it or queued it again, which has not been heard yet; or it has ended here
+		 * since that was read. */
 		queue_remove(l);
 		record_stale(&l->record);
 		return false;

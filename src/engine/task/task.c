@@ -711,7 +711,7 @@ int tasks_start(const struct tasks_opts *opts, struct tasks **ret_tasks, struct 
 	r = set_up(t, opts, error) ?: tasks_recover(t, error) ?: task_sweeps_start(t);
 	if (r != 0)
 		return r;
-	t->recount.wanted = node_shares(t->node);
+	t->recount.wanted = true;
 	/* Start on the next pass of the loop: until then, other services that are starting may
 	 * write without a thread. */
 	timer_start(t->timer, 0);
