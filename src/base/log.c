@@ -131,7 +131,6 @@ void log_write_stderr(void *arg, enum log_level level, const char *line)
 	char text[1200];
 	int n;
 
-	(void)arg;
 	if (journal)
 		n = snprintf(text, sizeof(text), "<%c>%s\n", levels[level].priority, line);
 	else

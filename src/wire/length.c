@@ -25,7 +25,6 @@ static void length_init(void *state, const struct framing_limits *limits)
 
 static void length_done(void *state)
 {
-	(void)state;
 }
 
 static uint32_t read_be32(const char *p)

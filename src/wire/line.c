@@ -23,7 +23,6 @@ static void line_init(void *state, const struct framing_limits *limits)
 
 static void line_done(void *state)
 {
-	(void)state;
 }
 
 static enum frame_kind too_long(struct line *l, size_t len, size_t *ret_used, struct frame *ret)

@@ -113,9 +113,6 @@ static int trust_find(struct text hooks, const struct edit *edits, unsigned n, s
 
 static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *ftw)
 {
-	(void)st;
-	(void)kind;
-	(void)ftw;
 	remove(path);
 	return 0;
 }

@@ -17,7 +17,6 @@ static int note_run(struct work *w, int lane)
 	struct note *n = list_entry(w, struct note, work);
 	struct error error;
 
-	(void)lane;
 	return agent_note_add(n->all->opts.events, &n->in, &error);
 }
 
@@ -26,7 +25,6 @@ static void note_finished(struct work *w, int result)
 {
 	struct note *n = list_entry(w, struct note, work);
 
-	(void)result;
 	n->all->n_notes--;
 	arena_done(&n->arena);
 	free(n);

@@ -30,7 +30,6 @@ static int destroy_run(struct work *w, int lane)
 	struct chat *chat = d->conversation->chat;
 	int r;
 
-	(void)lane;
 	r = store_conversation_end(store_writer(chat->opts.store), d->conversation->name,
 				   clock_utc_ms(), &d->found);
 	if (r == 0 && d->found)

@@ -203,8 +203,6 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 {
 	struct live_conversation *c = conversation_find(arg, e->session);
 
-	(void)ret_project;
-	(void)ret_id;
 	if (!c)
 		return false;
 	c->stale = true;
@@ -256,7 +254,6 @@ static int reap(void *arg, struct record_reaped *ret)
 	const struct chat *chat = arg;
 	int64_t n = 0;
 
-	(void)ret;
 	return store_turn_interrupt(store_writer(chat->opts.store), 0, clock_utc_ms(), &n);
 }
 

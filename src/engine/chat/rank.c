@@ -193,7 +193,6 @@ int chat_rank(void *arg, const struct text *sentences, unsigned n, struct text q
 	unsigned n_best;
 	int r;
 
-	(void)arg;
 	k.n = n;
 	r = fill(&k, sentences, first, n) ?: add_others(&k, n) ?: find(&k, question);
 	if (r != 0)

@@ -38,7 +38,6 @@ static void batch_told(struct work *w, int result)
 {
 	struct event_batch *b = list_entry(w, struct event_batch, work);
 
-	(void)result;
 	events_tell(b->events, b);
 }
 

@@ -141,14 +141,12 @@ static int settle_run(struct work *w, int lane)
 {
 	struct event_feed *f = list_entry(w, struct event_feed, settling);
 
-	(void)lane;
 	return event_add(f->events, &(struct event_new) {.type = "store.doubt"});
 }
 
 /* If it is not kept, the next look tries again. */
 static void settle_finished(struct work *w, int result)
 {
-	(void)result;
 	list_entry(w, struct event_feed, settling)->settles = false;
 }
 

@@ -555,7 +555,6 @@ static int write_run(struct work *w, int lane)
 {
 	struct record_change *c = list_entry(w, struct record_change, work);
 
-	(void)lane;
 	return c->record->records->opts.changes->write(c);
 }
 
@@ -699,7 +698,6 @@ static int reap_run(struct work *w, int lane)
 	struct record_reaper *r = list_entry(w, struct record_reaper, work);
 	const struct records_opts *o = &r->records->opts;
 
-	(void)lane;
 	r->reaped.n = 0;
 	r->reaped.more = false;
 	return o->owners->reap(o->arg, &r->reaped);

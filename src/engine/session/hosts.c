@@ -173,8 +173,6 @@ static void take_wish(void *sessions, const struct record_found *found)
 static bool heard(void *sessions, const struct event *e, struct text *ret_project,
 		  struct text *ret_id)
 {
-	(void)ret_project;
-	(void)ret_id;
 	if (text_is(e->type, "session.status"))
 		session_look_elsewhere(sessions, e->session);
 	else

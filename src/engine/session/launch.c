@@ -327,7 +327,6 @@ static int adding_run(struct work *w, int lane)
 {
 	struct live_session *l = list_entry(w, struct live_session, adding);
 
-	(void)lane;
 	return store_session_add(store_writer(l->sessions->opts.store), &l->row, &l->row.seq);
 }
 

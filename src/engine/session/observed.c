@@ -107,7 +107,6 @@ static int ending_run(struct work *work, int lane)
 	bool found = false;
 	int r;
 
-	(void)lane;
 	w->done = false;
 	r = store_observed_find(db, text_of(w->id), &w->arena, &w->row, &found);
 	if (r != 0 || !found || w->row.pid != w->pid || w->row.started != w->started)

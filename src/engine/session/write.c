@@ -147,7 +147,6 @@ static void batch_stored(struct record_change *c, bool recovered)
 {
 	struct live_session *l = batch_of(c)->live;
 
-	(void)recovered;
 	l->unwritten -= batch_of(c)->bytes;
 	if (batch_of(c)->lost && l->row.epoch && !l->exited) {
 		log_warn("session taken over by another host", "session=%s", l->id);

@@ -143,7 +143,6 @@ static int ask_run(struct work *w, int lane)
 	struct tasks *t = l->request.tasks;
 	struct store_task_kept kept;
 
-	(void)lane;
 	return store_task_wish(store_writer(t->store), l->found.seq, &kept)
 		       ?: task_event_add(t, "task.cancel_requested", &l->found, 0,
 					 (struct text) {0});

@@ -232,7 +232,6 @@ static int deletion_run(struct work *w, int lane)
 						&d->request.arena, &d->rows, &d->n)
 			     : deletion_clean(d, db);
 
-	(void)lane;
 	return r == 0 && d->n > 0 && reports
 		       ? add_cleaned(d->request.tasks, &d->which, d->rows, d->n)
 		       : r;

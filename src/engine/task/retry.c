@@ -263,7 +263,6 @@ static int retry_run(struct work *w, int lane)
 	struct connection *db = store_writer(q->request.tasks->store);
 	int r = -ENOENT;
 
-	(void)lane;
 	list_init(&q->queued);
 	q->n = 0;
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)

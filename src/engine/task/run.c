@@ -160,7 +160,6 @@ static int send_run(struct work *w, int lane)
 {
 	struct sending *s = list_entry(w, struct sending, work);
 
-	(void)lane;
 	return store_chunk_add(store_writer(s->tasks->store), &s->chunk);
 }
 

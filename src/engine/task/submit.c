@@ -328,7 +328,6 @@ static int submit_run(struct work *w, int lane)
 	struct connection *db = store_writer(s->request.tasks->store);
 	int r;
 
-	(void)lane;
 	s->row.id = s->id;
 	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
 			      &s->request.error)
@@ -559,7 +558,6 @@ static int edit_run(struct work *w, int lane)
 	bool after = e->wanted.after != NULL;
 	int r = after ? store_task_lock_project(db, e->request.project) : 0;
 
-	(void)lane;
 	if (r == 0)
 		r = change(e, db);
 	for (unsigned i = 0; i < LOOKS_AGAIN && r == -ENOENT; i++)

@@ -656,7 +656,6 @@ static int pause_run(struct work *w, int lane)
 	struct connection *db = store_writer(p->request.tasks->store);
 	int r;
 
-	(void)lane;
 	r = p->paused ? store_task_pause(db, p->request.id, clock_utc_ms(), &p->changes)
 		      : store_task_resume(db, p->request.id, &p->changes);
 	return r == 0 && p->changes ? add_pause_event(p) : r;

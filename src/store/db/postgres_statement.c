@@ -591,7 +591,6 @@ int pg_many_ready(struct pg *db, struct pg_statement *st, struct pg_bound *ret_b
 {
 	int r = prepare_later(st);
 
-	(void)db;
 	ret_bound->name = st->name;
 	ret_bound->n = st->n_params;
 	return r;

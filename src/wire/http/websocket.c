@@ -47,7 +47,6 @@ static ssize_t give_bytes(uint8_t *to, size_t size, int flags, void *arg)
 	struct websocket *w = arg;
 	size_t n = w->in.len < size ? w->in.len : size;
 
-	(void)flags;
 	if (n == 0)
 		return -1;
 	memcpy(to, w->in.data, n);
@@ -60,7 +59,6 @@ static ssize_t take_bytes(const uint8_t *data, size_t len, int flags, void *arg)
 {
 	struct websocket *w = arg;
 
-	(void)flags;
 	buf_add(w->out, data, len);
 	return w->out->err == 0 ? (ssize_t)len : -1;
 }
