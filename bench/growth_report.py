@@ -53,7 +53,7 @@ def _cell(row, sizes, n):
 
 def _verdict(row, sizes):
     if is_complete(row, sizes) and answer_grows(row, sizes):
-        return f"no goal, because the response grows; ratio of time per byte: {per_byte(row, sizes):.2f}"
+        return f"no goal, because the response grows with the store; time per byte grows by a factor of {per_byte(row, sizes):.2f}"
     return "ok" if is_met(row, sizes) else "missed"
 
 

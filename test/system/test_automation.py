@@ -267,7 +267,7 @@ def test_the_log_keeps_what_commands_printed():
                 shown = subprocess.run([KOINE, "rule", "log"], stdout=subprocess.PIPE,
                                        env=of(d)).stdout.decode()
                 check("\n    one\n    two\n" in shown and "    5000\n" in shown, "%r", shown)
-                lost = re.findall(r"\n    \(([\d,]+) earlier bytes were not stored\)\n", shown)
+                lost = re.findall(r"\n    \(([\d,]+) earlier bytes are not stored\)\n", shown)
                 same([int(n.replace(",", "")) for n in lost], [much["output_bytes"] - 4096], "what was not kept")
                 same(shown.splitlines()[0].split(), ["TIME", "RULE", "EVENT", "STATUS", "EXIT", "TOOK", "TASK", "ERROR"], "titles")
 
