@@ -458,7 +458,7 @@ def test_a_path_file_of_somebody_elses_is_left_alone():
         os.makedirs(os.path.dirname(path_file(home)))
         with open(path_file(home), "w", encoding="utf-8") as f:
             f.write("[Service]\nEnvironment=PATH=/opt/bin\n")
-        check("was not written by koine" in home.koine("daemon", "enable"), "no words")
+        check("koine did not write" in home.koine("daemon", "enable"), "no words")
         home.koine("daemon", "disable")
         with open(path_file(home), encoding="utf-8") as f:
             same(f.read(), "[Service]\nEnvironment=PATH=/opt/bin\n", "the file")

@@ -859,7 +859,7 @@ def test_hooks_by_http_that_koined_does_not_take():
             os.unlink(m.socket)
         m.start()
         [f] = m.bad("connected")
-        check("no port" in f["text"], "%r", f)
+        check("does not listen on a port" in f["text"], "%r", f)
         m.mend(f)
 
 

@@ -432,13 +432,13 @@ def test_of_too_many_rules_the_first_are_used_and_the_rest_is_told():
                 same((len(rules["rules"]), rules["left_out"]), (256, 44), "automation.rules")
             same(k.call("automation.rules", {"project": "/"})["left_out"], 0, "of another")
             for words in ("project", "show", w("root")), ("project", "list"), ("rule", "list"):
-                check("44 rules are omitted" in said_by(w, *words), "koine %s", " ".join(words))
+                check("44 rules are ignored" in said_by(w, *words), "koine %s", " ".join(words))
             connect(d).finished("true")
             wait_until(lambda: w.read("did") == "r255\n", "the last of them")
         with w.daemon("project.rules=300") as d, d.connect(dialect="koine") as k:
             same(theirs(d), names, "all rules")
             same(k.call("automation.rules")["left_out"], 0, "left out")
-            check("omitted" not in said_by(w, "rule", "list"), "nothing is left out")
+            check("ignored" not in said_by(w, "rule", "list"), "nothing is left out")
 
 
 def test_projects_do_not_take_each_others_rules():

@@ -122,8 +122,7 @@ static const struct option ask_options[] = {
 /* What approve and deny share. */
 #define DECIDE_OPTIONS(comment_help) \
 	{"--comment", "-c", "TEXT", comment_help, option_text, AT(comment)}, \
-	{"--grant", "-g", "session|always", "create a grant, which decides later matching " \
-					    "requests in the same way", option_choice, \
+	{"--grant", "-g", "session|always", "also create a grant, which decides later matching requests in the same way", option_choice, \
 		AT(grant)}, \
 	{"--for", NULL, "TIME", "let the grant expire after TIME: 90, 10m, 2h (default: never)", option_span, AT(for_ms), \
 		"such as 90, 10m or 2h", 1}, \

@@ -35,7 +35,7 @@ static void print_left_out(FILE *to, int64_t n)
 {
 	if (n > 0)
 		fprintf(to,
-			"%lld rule%s not shown: the limit is the project.rules setting (see "
+			"%lld rule%s ignored: the project.rules setting limits their number (see "
 			"koine.conf(5))\n",
 			(long long)n, n == 1 ? " is" : "s are");
 }

@@ -121,7 +121,7 @@ const struct agent agents[] = {
 		.folder = CONFIG "/opencode",
 		.measured = true,
 		.ticks = 1,
-		.note = "koined receives approval requests from opencode's HTTP port. Run "
+		.note = "koined receives approval requests through opencode's HTTP port. Run "
 			"opencode --port 4096, or opencode serve --port 4096. Then add "
 			"[agent-server opencode] with url = http://127.0.0.1:4096 to koine.conf(5) "
 			"and run koine daemon reload.",

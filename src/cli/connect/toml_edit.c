@@ -44,8 +44,10 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 	switch (item->kind) {
 	case TOML_KEY:
 		if (is_above)
-			return refuse_place(
-				item, t, "has a different value, or is in an inline table", error);
+			return refuse_place(item, t,
+					    "has a different value, or is in an inline table, "
+					    "which koine cannot edit",
+					    error);
 		if (is_below && item->header < t->path.n)
 			return refuse_place(item, t, "has dotted keys, which koine cannot edit",
 					    error);

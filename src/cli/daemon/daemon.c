@@ -64,12 +64,12 @@ static void show_agent(const struct show *s, const struct show_row *row)
 
 	show_label(s, row->label);
 	if (koine_value_kind(agent) != KOINE_OBJECT) {
-		puts("none; conversations have no agent");
+		puts("none (conversations get no responses)");
 		return;
 	}
 	print_member("", agent, "name");
 	if (member_is(agent, "kind", "recall")) {
-		puts(", which only quotes memories; no model is configured");
+		puts(", which only quotes memories (no model is configured)");
 		return;
 	}
 	print_member(" (", agent, "kind");
@@ -444,7 +444,7 @@ static const struct command store_subs[] = {
 	 cmd_backup, ARGS(1, 1, "requires one FILE"),
 	 .examples = {"koine store backup ~/koine-backup.db",
 		      "koine store backup \"koine-$(date +%F).db\""}},
-	{"move", "FROM TO", "Copy a store into another database",
+	{"move", "FROM TO", "Copy a store to another database",
 	 "FROM and TO are sqlite:PATH or postgresql://..., as for koined --store. TO must be "
 	 "empty: a new file, or a database without a store. Stop every koined that uses either "
 	 "store first. "
@@ -536,11 +536,11 @@ static const struct command subs[] = {
 	 .examples = {"koine daemon log -n 200", "koine daemon log -f"}},
 	{"reload", "", "Reload the settings",
 	 "Changes to agents, rules, policies, notifiers and limits apply at once; changes to "
-	 "listeners, the store and other settings apply at the next start. The command prints each "
-	 "changed setting with its state, and each setting that a flag or the environment "
-	 "overrides. If a rule is invalid, koined keeps the previous version of the rule, and the "
-	 "command exits with 78. If any other setting is invalid, no setting changes. Responses in "
-	 "progress continue with their previous agent.\n",
+	 "listeners, the store and other settings apply at the next start. The command prints the "
+	 "state of each setting that has changed, or that a flag or the environment overrides. If "
+	 "a rule is invalid, koined keeps the previous version of the rule, and the command exits "
+	 "with status 78. If any other setting is invalid, no setting changes. Responses in "
+	 "progress continue with the agent that started them.\n",
 	 cmd_reload, NO_ARGS, .examples = {"koine daemon reload", "koine daemon reload --json"}},
 	{"restart", "", "Restart koined",
 	 "Listening sockets stay open, and browsers stay signed in to the page. "

@@ -251,7 +251,7 @@ static int write_path(char path[PATH_MAX])
 	if (!find_place(path))
 		return fail_with(EX_CANTCREAT, "HOME is not set; cannot store the PATH for koined");
 	if (look_at_place(path) < 0) {
-		complain("%s was not written by koine and stays unchanged; koined uses the PATH in "
+		complain("koine did not write %s and leaves it unchanged; koined uses the PATH in "
 			 "that file",
 			 path);
 		return 0;
@@ -269,9 +269,9 @@ static int write_path(char path[PATH_MAX])
 
 static int refuse_without_manager(const char *verb)
 {
-	complain("daemon %s: no systemd user manager with koined.service found, so nothing "
-		 "starts koined at login. Instead, add a line to your shell's profile "
-		 "(~/.profile) or to crontab -e:",
+	complain("daemon %s: found no systemd user manager with koined.service, so nothing starts "
+		 "koined at login. Instead, add a line to your shell's profile (~/.profile) or to "
+		 "crontab -e:",
 		 verb);
 	fputs("  koine daemon start >/dev/null 2>&1\n"
 	      "  @reboot koine daemon start\n",

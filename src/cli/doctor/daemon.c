@@ -99,7 +99,7 @@ void check_version(struct exam *e)
 		return;
 	}
 	if (e->pid > 0 && program_of(e->pid, path) && strstr(path, "/koined (deleted)")) {
-		exam_find(e, MARK_WARN, "koined was replaced on disk after it started");
+		exam_find(e, MARK_WARN, "koined's program file was replaced after koined started");
 		exam_daemon_command(e, "restart");
 		return;
 	}
@@ -200,7 +200,7 @@ void check_sessions(struct exam *e)
 		return;
 	}
 	if (member_flag(program, "found")) {
-		exam_find(e, MARK_OK, "koined found %.*s", TEXT_ARGS(name));
+		exam_find(e, MARK_OK, "koined finds %.*s, which runs sessions", TEXT_ARGS(name));
 		return;
 	}
 	snprintf(word, sizeof(word), "%.*s", TEXT_ARGS(name));
@@ -274,7 +274,7 @@ static void find_server(struct exam *e, const struct koine_value *server)
 			  TEXT_ARGS(url), TEXT_ARGS(text));
 		exam_advise(e,
 			    "Start %.*s at that address, or change url in [agent-server %.*s] of "
-			    "%s. Until then its requests are missing from the inbox.",
+			    "%s. Until then, the inbox does not show its requests.",
 			    TEXT_ARGS(member_text(server, "kind")), TEXT_ARGS(name), e->file);
 	} else if (member_is(server, "fault", "password")) {
 		exam_find(e, MARK_BAD, "%.*s at %.*s: %.*s", TEXT_ARGS(name), TEXT_ARGS(url),
@@ -454,7 +454,8 @@ void check_ports(struct exam *e)
 	if (e->exit_code == 0 || e->exit_code == EX_UNAVAILABLE)
 		exam_find(e, MARK_OK, "no other program uses koined's addresses");
 	else
-		exam_find(e, MARK_SKIPPED, "not checked: koined --check does not report addresses");
+		exam_find(e, MARK_SKIPPED,
+			  "not checked: this version of koined --check does not report addresses");
 }
 
 /* ---- who may come in ---- */

@@ -103,10 +103,10 @@ void exam_daemon_command(struct exam *e, const char *verb)
 	if (option_means_own_daemon(e->cli))
 		exam_command(e, "koine daemon %s", verb);
 	else
-		exam_advise(e,
-			    "%c%s the koined process that listens at %s, in the same way as it was "
-			    "started.",
-			    verb[0] - 'a' + 'A', verb + 1, e->cli->address);
+		exam_advise(
+			e,
+			"%c%s the koined that listens at %s, in the way in which you started it.",
+			verb[0] - 'a' + 'A', verb + 1, e->cli->address);
 }
 
 static bool exam_is_well(const struct exam *e)

@@ -97,8 +97,8 @@ static bool find(struct exam *e, const struct plan *p, const struct setting *s, 
 	if (line == 0)
 		return false;
 	exam_find(e, s->where[0] ? MARK_WARN : MARK_BAD,
-		  "%s is connected, but %s turns off %s%s in line %u", p->agent->title, s->file,
-		  s->what, s->where, line);
+		  "%s is connected, but a setting in %s turns off %s%s (line %u)", p->agent->title,
+		  s->file, s->what, s->where, line);
 	if (!s->is_list)
 		exam_advise(e, "Remove %.*s from line %u of %s.", TEXT_ARGS(key), line, s->file);
 	else
@@ -292,25 +292,28 @@ static void find_posts(struct exam *e, const struct agent *agent)
 		return;
 	*p = (struct plan) {.agent = agent, .quiet = true, .door = &door};
 	if (!e->status) {
-		exam_find(e, MARK_SKIPPED, "%s sends its hooks to koined, which is not running",
+		exam_find(e, MARK_SKIPPED, "%s sends hook requests to koined, which is not running",
 			  agent->title);
 	} else if (door_find(e->cli, true, &door) != 0) {
-		exam_find(e, MARK_BAD, "%s sends its hooks to koined, which has no port for MCP",
-			  agent->title);
+		exam_find(
+			e, MARK_BAD,
+			"%s sends hook requests to koined, which does not listen on a port for MCP",
+			agent->title);
 		advise_connect(e, agent, "");
 	} else if (!door.held) {
 		exam_find(e, MARK_WARN,
-			  "%s sends its hooks to a port that no systemd socket unit reserves: "
-			  "another user can answer them while koined is not running",
+			  "%s sends hook requests to a port that no systemd socket unit reserves: "
+			  "another user could answer them while koined is not running",
 			  agent->title);
 		advise_connect(e, agent, "");
 	} else if (plan_make(e->cli, p) != 0 || plan_changes(p)) {
-		exam_find(e, MARK_BAD,
-			  "%s sends some hooks to the wrong address or with the wrong token",
-			  agent->title);
+		exam_find(
+			e, MARK_BAD,
+			"%s sends some hook requests to the wrong address or with the wrong token",
+			agent->title);
 		advise_connect(e, agent, " --http");
 	} else {
-		exam_find(e, MARK_OK, "%s is connected and sends its hooks to koined",
+		exam_find(e, MARK_OK, "%s is connected and sends hook requests to koined",
 			  agent->title);
 	}
 	explicit_bzero(&door, sizeof(door));
@@ -375,9 +378,9 @@ void check_connected(struct exam *e)
 
 	if (!e->socket || !program_of(0, own) || !text_is(text_base_name(text_of(own)), "koine") ||
 	    !getenv("HOME")) {
-		exam_find(
-			e, MARK_SKIPPED,
-			"not checked: this requires a Unix socket, HOME and a program named koine");
+		exam_find(e, MARK_SKIPPED,
+			  "not checked: this check requires a Unix socket, the HOME variable and a "
+			  "program named koine");
 		return;
 	}
 	if (strchr(e->socket, '\'')) {

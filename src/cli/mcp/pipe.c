@@ -125,8 +125,8 @@ static int refuse_all(struct pipe *p, const char *reason)
 	return r;
 }
 
-static const char gone[] = "lost connection to koined during this call; its outcome is unknown. "
-			   "Check the result before you repeat it";
+static const char gone[] = "lost connection to koined during this call, which may have succeeded. "
+			   "Check before you repeat the call";
 static const char missing[] = "koined is not running. Start it with "
 			      "`koine daemon start`, then try again";
 
@@ -371,7 +371,7 @@ static int take_again(struct pipe *p, struct text error)
 	if (p->state != PIPE_RENEWS)
 		return 0;
 	if (error.data) {
-		complain_of("koined refused to reconnect this client", error);
+		complain_of("koined did not accept this client again", error);
 		return EX_PROTOCOL;
 	}
 	buf_add_str(&p->to_daemon, done);

@@ -210,22 +210,20 @@ static void say_elsewhere(const char *base, const struct koine_value *result, co
 	else
 		printf("%s%s\n", base, path_of(link));
 	if (text_is(member_string(result, "behind"), base)) {
-		fputs("Links in webhook messages use this address, too.\n", stderr);
+		fputs("Links in webhook messages also use this address.\n", stderr);
 		return;
 	}
 	member_copy(result, "address", address, sizeof(address));
 	fprintf(stderr,
-		"koined serves the page at %s to this machine only. From other machines use\n"
-		"  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n",
+		"koined serves the page at %s to this machine only. To open it on another machine, "
+		"use\n  ssh -L 7770:%s HOST   and a link to http://127.0.0.1:7770\n",
 		address, strlen(address) > strlen(tunnel) ? address + strlen(tunnel) : "");
 	if (is_here(base))
 		return;
 	fprintf(stderr,
 		"  or an https proxy on this machine, such as `tailscale serve`, with these "
-		"settings:\n"
-		"  [page] behind = %s\n"
-		"  [listen page] allow_uids = UID   (if the proxy runs as another user)\n"
-		"Links in webhook messages then use this address, too.\n",
+		"settings:\n  [page] behind = %s\n  [listen page] allow_uids = UID   (if the proxy "
+		"runs as another user)\nLinks in webhook messages then also use this address.\n",
 		base);
 }
 
