@@ -234,7 +234,7 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
                 t.until("> " + short(two))
                 t.type("a")
                 took = wait_until(lambda n=two: status(c, n) != "pending" and time.monotonic() - before or
-                                  "this request is new" in "\n".join(t.rows()), "the second key's end")
+                                  "this request just arrived" in "\n".join(t.rows()), "the second key's end")
                 same(status(c, one), "approved", "the first")
                 if took is not True:
                     check(took >= 0.4, "approved %f s after the one before it was", took)
@@ -242,7 +242,7 @@ def test_what_has_just_come_is_not_approved_by_a_key_meant_for_another():
                 # Once somebody has chosen it, it counts.
                 same(status(c, two), "pending", "the second")
                 t.type("k")
-                t.until("> " + short(two), without=["request is new"])
+                t.until("> " + short(two), without=["request just arrived"])
                 t.type("a")
                 until(c, two, "approved")
                 break
