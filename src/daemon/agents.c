@@ -423,6 +423,6 @@ bool agents_check(const struct settings *s)
 	loop_free(l);
 	if (read_system(s, &system, &error) == 0)
 		return true;
-	printf("system prompt error: %s\n", error.text);
+	printf("invalid system prompt: %s\n", error.text);
 	return false;
 }

@@ -87,7 +87,7 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 	if (r == 0)
 		r = json_read(a, what.data, what.len, &json_default_limits, &state, &error);
 	if (r != 0)
-		return r < 0 ? r : bad(mc, "cannot be read");
+		return r < 0 ? r : bad(mc, "is invalid; call again without requestState");
 	if (!value_int(value_find(state, "expires"), &expires) || expires < clock_utc_ms() / 1000)
 		return bad(mc, "has expired; call again without requestState");
 	*ret_answers = value_find(state, "answers");

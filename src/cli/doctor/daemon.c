@@ -53,7 +53,7 @@ static void find_nobody(struct exam *e)
 
 static void find_another(struct exam *e)
 {
-	char who[64] = "the program there";
+	char who[64] = "an unknown program";
 
 	if (e->pid > 0)
 		name_process(e->pid, who);

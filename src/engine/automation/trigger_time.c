@@ -85,7 +85,7 @@ static void look(struct live_rule *r, int64_t now, bool jumped)
 		return;
 	n = count_wanted(r, &d, missed, now);
 	if (n < d.n && rule_is_on(r))
-		log_info("schedule missed runs", "rule=%.*s missed=%llu done=%llu",
+		log_info("missed scheduled runs", "rule=%.*s missed=%llu done=%llu",
 			 TEXT_ARGS(r->def.id), (unsigned long long)(d.n), (unsigned long long)n);
 	for (uint64_t i = d.n - n; i < d.n; i++)
 		rule_due(r, due_at(&d, i));

@@ -345,7 +345,7 @@ TEST(state_that_has_expired_is_refused)
 	seal_state(sealed, sizeof(sealed), fresh, "{\"a\":1}");
 	assert_has(ask_with(sealed, "{}"), "belongs to another server");
 	seal_state(sealed, sizeof(sealed), "not JSON", "{}");
-	assert_has(ask_with(sealed, "{}"), "cannot be read");
+	assert_has(ask_with(sealed, "{}"), "is invalid");
 }
 
 /* ---- telling ---- */
