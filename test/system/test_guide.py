@@ -101,7 +101,7 @@ PREVIOUS = [
     ("", ["$ koine session list --status completed", "$ koine session run ship it | tee session",
           "$ koine session get $(cat session)", "$ koine session interrupt $(cat session)"]),
     ("", ["$ koine dialects enable nexus --yes --restart", "$ koine dialects", "$ koine dialects disable nexus --dry-run",
-          "$ koine backup koine-backup.db", "$ koine daemon stop"]),
+          "$ koine page --sessions", "$ koine backup koine-backup.db", "$ koine daemon stop"]),
 ]
 
 # ---- what is printed, and what should be ----

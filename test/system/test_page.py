@@ -178,14 +178,14 @@ def test_who_follows_a_link_from_elsewhere_is_shown_the_page():
 def test_a_browser_is_turned_away():
     with Daemon() as d:
         a, b = enter(d), enter(d)
-        rows = json.loads(koine(d, "page", "--sessions", "--json").stdout)
+        rows = json.loads(koine(d, "browser", "list", "--json").stdout)
         same(len(rows), 2, "browsers")
         check("digest" not in rows[0], "%r", rows[0])
         with Client(a.place) as c:
             c.send(("GET /events HTTP/1.1\r\nHost: %s\r\nCookie: %s\r\n\r\n"
                     % (a.host, a.cookie)).encode())
             c.take_until(b"event: hello")
-            koine(d, "page", "--end", rows[0]["id"][:8])
+            koine(d, "browser", "delete", rows[0]["id"][:8])
             with d.connect() as own:
                 own.call("memory.add", {"content": "a secret"})
             while b"\r\n0\r\n\r\n" not in c.got:
@@ -193,7 +193,7 @@ def test_a_browser_is_turned_away():
         refused(a.get("/"), 401)
         refused(a.call("ping"), 401)
         same(result(b.call("ping"))["pong"], True, "the other")
-        koine(d, "page", "--end", "nobody", status=1)
+        koine(d, "browser", "delete", "nobody", status=1)
 
 
 def test_a_stop_ends_all_sessions_of_the_page():
@@ -207,7 +207,7 @@ def test_a_stop_ends_all_sessions_of_the_page():
             fresh = Browser("http://%s:%s" % (b.host.split(":")[0], link_of(d).split("/enter")[0].split(":")[-1]))
             fresh.cookie = "koine-%s=%s" % (fresh.host.split(":")[1], b.cookie.split("=")[1])
             refused(fresh.get("/"), 401)
-            same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers")
+            same(json.loads(koine(d, "browser", "list", "--json").stdout), [], "browsers")
 
 
 def nobody_binds(port):
@@ -224,8 +224,8 @@ def test_a_restart_keeps_the_port_and_the_sessions_of_the_page():
     with Daemon() as d:
         b, other = enter(d), enter(d)
         link = link_of(d)
-        koine(d, "page", "--end", json.loads(koine(d, "page", "--sessions", "--json").stdout)[1]["id"])
-        before = koine(d, "page", "--sessions", "--json").stdout
+        koine(d, "browser", "delete", json.loads(koine(d, "browser", "list", "--json").stdout)[1]["id"])
+        before = koine(d, "browser", "list", "--json").stdout
         port = int(b.host.split(":")[1])
         with d.connect() as c:
             same(c.call("daemon.restart"), {"restarting": True}, "answer")
@@ -234,14 +234,14 @@ def test_a_restart_keeps_the_port_and_the_sessions_of_the_page():
         same(result(b.call("ping"))["pong"], True, "the session")
         refused(other.get("/"), 401)
         check(b.enter(link).status != 200, "a link outlives it")
-        after = json.loads(koine(d, "page", "--sessions", "--json").stdout)
+        after = json.loads(koine(d, "browser", "list", "--json").stdout)
         same([{**r, "seen_at": ""} for r in after], [{**r, "seen_at": ""} for r in json.loads(before)], "browsers")
         # Of a crash afterwards nothing is left.
         d.signal(signal.SIGKILL)
         d.wait_exit()
         d.start()
         d.wait_ready()
-        same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers after a crash")
+        same(json.loads(koine(d, "browser", "list", "--json").stdout), [], "browsers after a crash")
 
 
 def test_a_restart_that_its_client_gives_up_is_a_stop():
@@ -254,7 +254,7 @@ def test_a_restart_that_its_client_gives_up_is_a_stop():
         d.stop()
         d.start()
         d.wait_ready()
-        same(json.loads(koine(d, "page", "--sessions", "--json").stdout), [], "browsers")
+        same(json.loads(koine(d, "browser", "list", "--json").stdout), [], "browsers")
 
 
 def test_a_stream_goes_on_from_a_number():
@@ -485,7 +485,7 @@ def test_it_listens_only_when_it_is_asked_for():
 def test_an_agent_gets_no_link():
     """What koined runs may not make one, whatever it was told."""
     with PageWorld() as w, w.daemon.connect() as c:
-        for words in ("page --no-open", "page --sessions", "page --end x"):
+        for words in ("page --no-open", "browser list", "browser delete x"):
             id = c.call("task.add", {"prompt": '"$KOINE" %s 2>&1' % words,
                                      "env": {"KOINE": KOINE}})["id"]
             same(c.call("task.wait", {"id": id})["state"], "failed", words)
@@ -503,7 +503,7 @@ def test_another_user_gets_no_link():
             said = someone_else(try_unix, d.socket_path, request(method, params) + b"\n")
             check("only the user that runs koined can use the page" in said and "link=" not in said, "%s: %s", method, said)
         b = enter(d)
-        id = json.loads(koine(d, "page", "--sessions", "--json").stdout)[0]["id"]
+        id = json.loads(koine(d, "browser", "list", "--json").stdout)[0]["id"]
         said = someone_else(try_unix, d.socket_path, request("page.end", {"id": id}) + b"\n")
         check("only the user that runs koined can use the page" in said, "page.end: %s", said)
         same(b.get("/").status, 200, "it was not ended")

@@ -10,6 +10,7 @@ const struct alias aliases[] = {
 	{{"agents"}, {"agent", "list"}, true},
 	{{"approvals"}, {"approval", "list"}, true},
 	{{"backup"}, {"store", "backup"}, true},
+	{{"browsers"}, {"browser", "list"}, true},
 	{{"conversations"}, {"conversation", "list"}, true},
 	{{"dialects"}, {"dialect", "list"}, true},
 	{{"events"}, {"event", "list"}, true},

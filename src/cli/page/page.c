@@ -261,24 +261,32 @@ static int open_page(struct cli *cli, const struct page_options *o)
 
 /* ---- who was let in ---- */
 
+static const struct column columns[] = {
+	{"ID", "id", cell_short_id},
+	{"SIGNED IN", "entered_at", cell_age},
+	{"LAST SEEN", "seen_at", cell_age},
+	{"UID", "uid", NULL, 'r'},
+	{"BROWSER", "program"},
+	{NULL},
+};
+
+#define LIST                                                                                       \
+	{                                                                                          \
+		"page.sessions", "sessions", .columns = columns, .none = "no signed-in browsers"   \
+	}
+#define DELETE                                                                                     \
+	{                                                                                          \
+		"page.end", .arg = "id", .did = "signed out"                                       \
+	}
+
 static int cmd_page(struct cli *cli)
 {
-	static const struct column columns[] = {
-		{"ID", "id", cell_short_id},
-		{"SIGNED IN", "entered_at", cell_age},
-		{"LAST SEEN", "seen_at", cell_age},
-		{"UID", "uid", NULL, 'r'},
-		{"BROWSER", "program"},
-		{NULL},
-	};
-	static const struct request list = {"page.sessions", "sessions", .columns = columns,
-					    .none = "no signed-in browsers"};
-	static const struct request end = {"page.end", .arg = "id", .did = "ended"};
 	const struct page_options *o = cli->own;
 
 	if (o->end)
-		return request_run_as(cli, &end, o->end);
-	return o->sessions ? request_run_as(cli, &list, NULL) : open_page(cli, o);
+		return request_run_as(cli, &(const struct request)DELETE, o->end);
+	return o->sessions ? request_run_as(cli, &(const struct request)LIST, NULL)
+			   : open_page(cli, o);
 }
 
 #define AT(member) OPTION_AT(struct page_options, member)
@@ -287,8 +295,18 @@ static const struct option options[] = {
 	{"--no-open", NULL, NULL, "only print the link", option_flag, AT(no_open)},
 	{"--link", NULL, "URL", "print a link for the address URL, with instructions", option_word,
 	 AT(link)},
-	{"--sessions", NULL, NULL, "list signed-in browsers", option_flag, AT(sessions)},
-	{"--end", NULL, "ID", "sign out one browser", option_word, AT(end)},
+	/* Of the previous version. */
+	{"--sessions", NULL, NULL, NULL, option_flag, AT(sessions)},
+	{"--end", NULL, "ID", NULL, option_word, AT(end)},
+	{NULL},
+};
+
+static const struct command browser_subs[] = {
+	{"list", "", "List signed-in browsers", NULL, NO_ARGS, .request = LIST,
+	 .examples = {"koine browser list", "koine browser list --json"}},
+	{"delete", "ID...", "Sign out browsers", "ID may be a unique prefix.\n",
+	 ARGS(1, INT_MAX, "requires at least one ID (koine browsers lists IDs)"), .request = DELETE,
+	 .examples = {"koine browser delete 3f2a", "koine browser delete 3f2a 9bc1"}},
 	{NULL},
 };
 
@@ -299,5 +317,7 @@ const struct command page_commands[] = {
 	 "start, set [listen] page = on.\n",
 	 cmd_page, NULL, options, sizeof(struct page_options), NO_ARGS,
 	 .examples = {"koine page", "koine page --no-open"}},
+	{"browser", "COMMAND [ID]...", "List and sign out browsers", NULL, NULL, browser_subs,
+	 .examples = {"koine browser list", "koine browser delete 3f2a"}},
 	{NULL},
 };
