@@ -144,7 +144,7 @@ static struct text cut_lines(struct text t, int64_t offset, int64_t limit)
 		from = newline + 1;
 	}
 	at = from;
-	for (int64_t i = 0; limit > 0 && i < limit && at != end; i++) {
+	for (int64_t i = 0; i < limit && at != end; i++) {
 		const char *newline = memchr(at, '\n', (size_t)(end - at));
 
 		at = newline ? newline + 1 : end;

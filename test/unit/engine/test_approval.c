@@ -404,6 +404,43 @@ TEST(a_rule_may_name_the_member)
 	assert_int_equal(ask_with(w, "Bash", "A=b").status, APPROVAL_DENIED);
 }
 
+TEST(input_pattern_may_begin_with_the_name_of_a_member)
+{
+	static const struct {
+		const char *pattern, *key, *text;
+		bool fits;
+	} rows[] = {
+		{"a-b_c.9=x*", "a-b_c.9", "xy", true},
+		{"a-b_c.9=x*", "a-b_c.9", "yx", false},
+		{"a-b_c.9=x*", "ab", "a-b_c.9=xy", false},
+		/* These name no member. */
+		{"a b=x*", "k", "a b=xy", true},
+		{"a b=x*", "a b", "xy", false},
+		{"=x*", "k", "=xy", true},
+		{"=x*", "", "xy", false},
+		{"*=x", "k", "A=x", true},
+		{"xy", "k", "xy", true},
+		{"", "k", "", true},
+		{"", "k", "x", false},
+		{"k=", "k", "", true},
+		{"k=", "k", "x", false},
+	};
+	struct world *w = *state;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct approval_new in = plain_new("Bash");
+		struct object_builder r;
+
+		w->n_rules = 0;
+		add_rule(w, VERDICT_ALLOW, "Bash", rows[i].pattern);
+		object_begin(&r, &w->stage.f->arena);
+		object_text(&r, rows[i].key, text_of(rows[i].text));
+		in.input = r.root;
+		if ((request(w, &in).status == APPROVAL_APPROVED) != rows[i].fits)
+			fail_msg("%s: %s=%s", rows[i].pattern, rows[i].key, rows[i].text);
+	}
+}
+
 TEST(questions_are_for_humans)
 {
 	struct world *w = *state;

@@ -14,6 +14,7 @@
 #include "base/object_builder.h"
 #include "io/workers.h"
 #include "io/loop.h"
+#include "engine/event/condition.h"
 #include "engine/event/event.h"
 #include "engine/event/inner.h"
 #include "store/db/driver.h"
@@ -1301,6 +1302,41 @@ TEST(what_a_stalled_one_kept_may_be_deleted)
 	assert_int_equal(l->ns[10], 22);
 	free_listener(l);
 	unmake(&w);
+}
+
+TEST(payload_has_what_the_data_does_not_say)
+{
+	static const char *const keys[] = {"seq", "project", "session", "run"};
+	struct fixture *f = *state;
+
+	for (unsigned said = 0; said < 16; said++) {
+		struct event e = {.seq = 7,
+				  .project = TEXT("theirs"),
+				  .session = TEXT("theirs"),
+				  .run = TEXT("theirs")};
+		struct object_builder data;
+		struct value *payload;
+		struct buf packed;
+
+		object_begin(&data, &f->arena);
+		for (unsigned i = 0; i < 4; i++)
+			if (said & 1U << i)
+				object_text(&data, keys[i], TEXT("own"));
+		buf_init(&packed, 1000);
+		value_pack(&packed, data.root);
+		e.data = (struct text) {packed.data, packed.len};
+		assert_int_equal(event_payload(&f->arena, &e, &payload), 0);
+		assert_int_equal(payload->len, 4);
+		for (unsigned i = 1; i < 4; i++)
+			assert_true(text_is(value_text(value_find(payload, keys[i])),
+					    said & 1U << i ? "own" : "theirs"));
+		assert_int_equal(value_find(payload, "seq")->kind,
+				 said & 1 ? VALUE_STRING : VALUE_NUMBER);
+		e = (struct event) {.data = e.data};
+		assert_int_equal(event_payload(&f->arena, &e, &payload), 0);
+		assert_int_equal(payload->len, __builtin_popcount(said | 1));
+		buf_done(&packed);
+	}
 }
 
 TEST(data_that_is_too_large_is_refused)

@@ -8,6 +8,7 @@
 #include "engine/index/embedding.h"
 #include "engine/index/embedding_inner.h"
 #include "engine/index/vectors.h"
+#include "engine/memory/lenient.h"
 
 FIXTURE(setup, teardown);
 
@@ -219,6 +220,61 @@ TEST(far_expiries_are_never_or_long_ago)
 		assert_true((m.expires_ms == 1) == (i > 3));
 	}
 	assert_int_equal(n_found(f, "gone", NULL), 3);
+}
+
+struct alike {
+	struct work work;
+	struct memory_wait wait;
+	struct fixture *f;
+	struct text content;
+	struct memory *rows;
+	unsigned n;
+	int result;
+	bool over;
+};
+
+static int alike_run(struct work *w, int lane)
+{
+	struct alike *a = list_entry(w, struct alike, work);
+	const struct memory_asker nobody = asker(NULL, NULL);
+
+	return memory_lenient_alike(a->f->engine->memories, lane, &a->f->arena, a->content, &nobody,
+				    &a->wait, &a->rows, &a->n, &a->f->error);
+}
+
+static void alike_finished(struct work *w, int result)
+{
+	struct alike *a = list_entry(w, struct alike, work);
+
+	a->result = result;
+	a->over = true;
+}
+
+static int n_alike(struct fixture *f, const char *content)
+{
+	struct alike a = {.f = f, .content = text_of(content)};
+
+	memory_wait_init(&a.wait, f->engine->memories);
+	a.work = (struct work) {.run = alike_run, .finished = alike_finished, .wait = &a.wait.as};
+	assert_int_equal(fixture_submit(f, &a.work, false), 0);
+	while (!a.over && run_next(f))
+		;
+	return a.result == 0 ? (int)a.n : -1;
+}
+
+TEST(memories_with_most_words_in_common_are_alike)
+{
+	struct fixture *f = *state;
+	static const char *const contents[] = {
+		"Ann keeps bees behind barn", "Ann keeps bees behind house",
+		"Ann keeps bees behind shed", "Ann keeps goats near river", "Bees sting"};
+
+	for (unsigned i = 0; i < 5; i++)
+		add(f, contents[i], NULL);
+	assert_int_equal(n_alike(f, "Ann keeps bees behind fence"), 3);
+	assert_int_equal(n_alike(f, "Ann keeps goats near river"), 1);
+	assert_int_equal(n_alike(f, "Ann has a boat and sails it in summer"), 0);
+	assert_int_equal(n_alike(f, ""), -1);
 }
 
 /* ---- indexes in step ---- */
