@@ -6,16 +6,18 @@
 void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size_t size)
 {
 	unsigned more = *cap ? *cap * 2 : 16;
-	void *grown;
+	void *grown = rows;
 
-	if (n < *cap)
-		return rows;
-	grown = arena_alloc(arena, more * size);
-	if (!grown)
-		return NULL;
-	if (n > 0)
-		memcpy(grown, rows, n * size);
-	*cap = more;
+	if (n == *cap) {
+		grown = arena_alloc(arena, more * size);
+		if (!grown)
+			return NULL;
+		if (n > 0)
+			memcpy(grown, rows, n * size);
+		*cap = more;
+		ASAN_POISON_MEMORY_REGION((char *)grown + n * size, (more - n) * size);
+	}
+	ASAN_UNPOISON_MEMORY_REGION((char *)grown + n * size, size);
 	return grown;
 }
 

@@ -19,7 +19,8 @@ static inline int rows_copy_text(struct arena *arena, struct text *t)
 
 /*
  * Room for one more after n of `size` bytes each: the same array, or one twice as large; NULL
- * when out of memory. The arena keeps outgrown arrays until it is reset.
+ * when out of memory. The arena keeps outgrown arrays until it is reset. With the address sanitizer,
+ * a read of a row beyond these is reported.
  */
 void *rows_grow(struct arena *arena, void *rows, unsigned n, unsigned *cap, size_t size);
 
