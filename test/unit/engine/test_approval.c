@@ -957,6 +957,11 @@ TEST(decisions_that_cannot_be_are_refused)
 	struct told t = ask(w, "Bash");
 
 	assert_string_equal(decide(w, "", APPROVAL_APPROVED).error.field, "id");
+	assert_string_equal(decide_as(w, &(struct approval_decision) {.id = text_of(t.id),
+								      .status = APPROVAL_PENDING,
+								      .comment = TEXT("a\0b")})
+				    .error.field,
+			    "comment");
 	assert_int_equal(decide(w, "nobody", APPROVAL_APPROVED).result, REFUSE_NOT_FOUND);
 	assert_string_equal(decide(w, "nobody", APPROVAL_APPROVED).error.text,
 			    "approval not found: nobody");
