@@ -1,22 +1,99 @@
-/* What clients can do with existing tasks: cancel, release and stash them. retry.c queues one again. */
+/*
+ * The requests of clients, and what they can do with existing tasks: cancel, release and stash them. retry.c queues
+ * one again.
+ */
 #include <errno.h>
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
-#include "engine/event/event.h"
 #include "engine/task/inner.h"
 #include "store/store.h"
 #include "store/task.h"
 
 enum { LOOKS_MAX = 8 };
 
+/* ---- requests ---- */
+
+static int refuse_changed(struct text id, struct error *error)
+{
+	return refuse(error, REFUSE_CONFLICT,
+		      "Task %.*s was changed on another host; read it again and retry",
+		      TEXT_ARGS(id));
+}
+
+int task_refuse(unsigned n, struct text id, struct error *error)
+{
+	struct text shown = text_cut(id, 100);
+
+	if (n == 0)
+		return refuse(error, REFUSE_NOT_FOUND, "Task not found: %.*s", TEXT_ARGS(shown));
+	if (n == 1)
+		return refuse_changed(id, error);
+	return refuse_field(
+		error, "project",
+		"several projects have a task %.*s; pass 'project' to select its project",
+		TEXT_ARGS(shown));
+}
+
+static void request_stored(struct record_waiter *w, int outcome)
+{
+	struct request *r = list_entry(w, struct request, waiter);
+
+	if (outcome == REFUSE_CONFLICT)
+		refuse_changed(r->id, &r->error);
+	request_done(r, outcome);
+}
+
+void request_free(void *request)
+{
+	struct request *r = request;
+
+	if (!r)
+		return;
+	list_remove(&r->link);
+	arena_done(&r->arena);
+	free(r);
+}
+
+void *request_new(struct tasks *t, size_t size, struct text project, struct text id,
+		  int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result))
+{
+	struct request *r = calloc(1, size);
+
+	if (!r)
+		return NULL;
+	r->tasks = t;
+	list_append(&t->requests, &r->link);
+	r->work = (struct work) {.run = run, .finished = finished, .arena = &r->arena};
+	list_init(&r->waiter.link);
+	r->waiter.fn = request_stored;
+	arena_init(&r->arena, TASK_ARENA_MAX);
+	if (arena_copy_text(&r->arena, project, &r->project) == 0 &&
+	    arena_copy_text(&r->arena, id, &r->id) == 0)
+		return r;
+	request_free(r);
+	return NULL;
+}
+
+int request_submit(void *request, int result, bool writes)
+{
+	struct request *r = request;
+
+	if (result == 0)
+		result = workers_submit(r->tasks->workers, &r->work, writes);
+	if (result != 0)
+		request_free(r);
+	return result;
+}
+
+/* ---- tasks that have ended, or are not in memory ---- */
+
 static int refuse_ended(const struct task *task, struct error *error)
 {
 	return refuse(error, REFUSE_CONFLICT, "Task %.*s is already %s", TEXT_ARGS(task->id),
 		      task_state_name(task->state));
 }
-
-/* ---- tasks that are not in memory ---- */
 
 /* The task has ended, or never existed: the store is asked. */
 struct lookup {

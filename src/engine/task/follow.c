@@ -30,7 +30,9 @@ static void run_elsewhere(struct tasks *t, struct live *l)
 {
 	list_append(&t->elsewhere, &l->link);
 	assert(task_is_legal(l));
-	task_report(t, l, &l->task);
+	/* Those who follow its output have to look for it; who waits for its end alone waits on. */
+	if (l->n_listening > 0)
+		task_report(t, l, &l->task);
 }
 
 /* Our start of it is stored, although the store reported a fault, and so nothing has begun. */

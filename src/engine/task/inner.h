@@ -361,6 +361,26 @@ static inline void task_skip_words(struct text id, enum task_state state, char o
 
 /* ---- control.c ---- */
 
+/* All zero but for what it begins with. What `run` allocates in its arena is freed before it runs again. The texts
+ * are copied. NULL: no memory. */
+void *request_new(struct tasks *t, size_t size, struct text project, struct text id,
+		  int (*run)(struct work *w, int lane),
+		  void (*finished)(struct work *w, int result));
+void request_free(void *request); /* accepts NULL */
+/* Sends it to a thread, if the result so far is 0; frees it if that fails. */
+int request_submit(void *request, int result, bool writes);
+
+static inline void request_done(struct request *r, int result)
+{
+	/* Tasks are being freed: the call is gone. */
+	if (result != -ECANCELED)
+		r->fn(r->arg, result, &r->error);
+	request_free(r);
+}
+
+/* So many tasks have this id: none, several, or one that another host has just changed. */
+int task_refuse(unsigned n, struct text id, struct error *error);
+
 /* The one open task of this id. NULL, and 0, if there is none: the store is asked, and fn gets the refusal that
  * it has ended or does not exist. */
 int task_find_open(struct tasks *t, struct text project, struct text id, task_done_fn fn, void *arg,
@@ -386,7 +406,7 @@ int program_start(struct run *r, struct text prompt, struct error *error);
 int program_check(const struct tasks *t, struct arena *a, struct task *row,
 		  const struct project *project, struct error *error);
 
-/* ---- write.c: to the store ---- */
+/* ---- task.c: to the store ---- */
 
 /* waiter: of the change; NULL: none. NULL: no memory. */
 struct record_change *task_change_new(struct record_waiter *waiter);
@@ -404,9 +424,6 @@ static inline void task_write(struct tasks *t, struct live *l, const char *event
 
 /* It has ended on another host, or runs there: its watches wait no more. */
 void task_report(struct tasks *t, struct live *l, const struct task *row);
-
-/* So many tasks have this id: none, several, or one that another host has just changed. */
-int task_refuse(unsigned n, struct text id, struct error *error);
 
 /* queue_size: for "task.queued". tool_use_id: of the agent's call that submits it; {NULL, 0}: none. */
 int task_event_add(struct tasks *t, const char *event, const struct task *row, int64_t queue_size,
@@ -430,23 +447,6 @@ extern const struct record_owner_ops task_owners;
 int tasks_recover(struct tasks *t, struct error *error);
 
 /* ---- task.c ---- */
-
-/* All zero but for what it begins with. What `run` allocates in its arena is freed before it runs again. The texts
- * are copied. NULL: no memory. */
-void *request_new(struct tasks *t, size_t size, struct text project, struct text id,
-		  int (*run)(struct work *w, int lane),
-		  void (*finished)(struct work *w, int result));
-void request_free(void *request); /* accepts NULL */
-/* Sends it to a thread, if the result so far is 0; frees it if that fails. */
-int request_submit(void *request, int result, bool writes);
-
-static inline void request_done(struct request *r, int result)
-{
-	/* Tasks are being freed: the call is gone. */
-	if (result != -ECANCELED)
-		r->fn(r->arg, result, &r->error);
-	request_free(r);
-}
 
 /* The path of its output. */
 static inline void task_path(const char *output_folder, int64_t seq, char *out, size_t size)

@@ -10,7 +10,6 @@
  * as the store keeps up, so that writes of others come in between.
  */
 #include <assert.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "engine/node/node.h"

@@ -3,7 +3,6 @@
  * of tasks that have ended, and storing those that another daemon had.
  */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"

@@ -11,7 +11,6 @@
  * at most every half second, without a waiter. What comes before the task's end is on its way before that is.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -23,9 +23,7 @@
 #include "base/list.h"
 #include "model/task.h"
 #include "base/text.h"
-#include "base/value.h"
 #include "base/error.h"
-#include "io/loop.h"
 #include "io/work.h"
 
 struct environment;
