@@ -15,7 +15,7 @@ from part import Part
 
 TABS = 100  # of each, in one round
 FILLED = 1000
-LINES = {"commands": "koine ", "options": "koine task add --", "tasks": "koine task get ",
+LINES = {"commands": "koine ", "options": "koine task add --", "tasks": "koine task show ",
          "memories": "koine memory show ", "methods": "koine call "}
 SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "dist", "completions",
                       "koine.bash")

@@ -348,7 +348,7 @@ def test_hidden_characters_are_seen_in_the_other_views_too():
 
 
 def test_the_other_views_on_both_sizes():
-    """koine approvals -w and koine task watch: each row, and a mark wherever something is cut."""
+    """koine approval watch and koine task watch: each row, and a mark wherever something is cut."""
     long = " ".join("word%03d" % i for i in range(60))
     for columns, rows in SIZES:
         with World() as w, w.daemon.connect() as c:

@@ -15,6 +15,7 @@
 #include "cli/kit/duration.h"
 #include "cli/kit/glyph.h"
 #include "cli/kit/list.h"
+#include "cli/kit/signals.h"
 #include "cli/kit/talk.h"
 
 /* ---- projects ---- */
@@ -403,6 +404,8 @@ static int cmd_run(struct cli *cli)
 		return r;
 	if (asks) {
 		complain("waiting for approval; see koine approvals");
+		signals_say_on_interrupt("\nkoine: stopped waiting; the rule runs as soon as its "
+					 "request is approved (see: koine approvals)\n");
 		/* A human takes longer than a call may. */
 		talk_be_patient(cli);
 	}
