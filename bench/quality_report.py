@@ -15,7 +15,7 @@ INTRO = ["The tables show recall@1, recall@5 and recall@10 in percent, for the o
 GROUPS = {"first": "first set", "second tune": "second set, tuning half",
           "second judge": "second set, test half"}
 MEASURES = [f"{form}_{depth}" for form in ("recall", "typo") for depth in (1, 5, 10)]
-KINDS = {"plain": "plain BM25", "added": "previous row plus *{}*", "ladder": "complete search", "without": "complete search without *{}*",
+KINDS = {"plain": "plain BM25", "added": "previous row plus *{}*", "ladder": "complete search", "without": "complete search, *{}* turned off",
          "socket": "complete search, through koined's socket", "words": "complete search with word vectors",
          "model": "complete search with a small embedding model", "both": "complete search with word vectors and the embedding model"}
 

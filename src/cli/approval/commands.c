@@ -377,7 +377,7 @@ static const struct command approval_subs[] = {
 	{"show", "ID", "Show one approval in full", "ID may be a unique prefix.\n", cmd_show, NULL,
 	 show_options, ARGS(1, 1, "requires one ID (koine approvals lists IDs)"),
 	 .examples = {"koine approval show local-6f1c", "koine approval show local-6f1c --json"}},
-	{"watch", "", "Watch and decide approvals live",
+	{"watch", "", "Watch pending approvals and decide them",
 	 "Keys: arrows, j and k select a request; a approves it; d denies it with a comment; r "
 	 "answers a question; v shows the whole request; g approves it for the rest of the "
 	 "session; q quits. If stdin or stdout is not a terminal, or with --json, the command "
