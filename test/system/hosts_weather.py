@@ -160,7 +160,7 @@ def check_tasks(hosts, submitters, follower):
         if state == "completed":
             check(id in stopped, "%s is completed, and never came to its end", id)
         else:
-            check(most == 1 and re.search("lost|restarted", error or ""), "%s is %s: %r", id, state, error)
+            check(most == 1 and re.search("declared dead|restarted", error or ""), "%s is %s: %r", id, state, error)
     return found
 
 
