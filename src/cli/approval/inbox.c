@@ -233,8 +233,8 @@ static void act(struct inbox *in, int key)
 	else if (key == 'd')
 		begin_line(in, "deny");
 	else if (key == 'g' && member_string(a, "session_id").len == 0)
-		note(in,
-		     "this request belongs to no session; to grant it, use koine approve --grant always");
+		note(in, "this request belongs to no session; to grant it, use koine approve "
+			 "--grant always");
 	else if (comes_too_soon(in))
 		note(in, "this request just arrived: read it, then press the key again");
 	else

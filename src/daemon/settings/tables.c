@@ -141,7 +141,7 @@ static const struct setting session_rows[] = {
 	 "seconds without an event after which the status of an observed session becomes "
 	 "completed; 0 means never"},
 	{"session", "keep_bytes", SET_SIZE, AT(sessions.keep_bytes), 4096, 1LL << 40,
-	 "maximum size of a session's stored events; koined drops later events"},
+	 "maximum size of a session's stored events; koined drops events that exceed it"},
 	{"session", "keep_days", SET_UNSIGNED, AT(sessions.keep_days), 0, 36500,
 	 "days to keep an ended session; 0 means forever"},
 	{"session", "runner", SET_TEXT, TEXT_AT(sessions.runner),

@@ -298,7 +298,7 @@ static const struct mcp_tool tools[] = {
 	 .title = "Add a task",
 	 .output_schema = A_TASK,
 	 .hints = MCP_HARMLESS},
-	{.row = {"task_get", "Return one task: its state, its result or error, and its times.",
+	{.row = {"task_get", "Return one task: its state, its result or error, and its timestamps.",
 		 FIELDS(id_fields, one_in), .handle = handle_get, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Get a task",
