@@ -214,10 +214,7 @@ void zone_free(struct zone *z)
 	free(z);
 }
 
-static void zone_freep(struct zone **z)
-{
-	zone_free(*z);
-}
+CLEANUP_POINTER(zone, zone_free)
 
 /* ---- reading ---- */
 

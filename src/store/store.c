@@ -233,10 +233,7 @@ static struct store *store_new(const struct store_ops *ops, unsigned n_readers)
 	return s;
 }
 
-static void store_closep(struct store **s)
-{
-	store_close(*s);
-}
+CLEANUP_POINTER(store, store_close)
 
 int store_find_kind(const char *url, const struct store_ops **ret_ops, const char **ret_address,
 		    struct error *error)

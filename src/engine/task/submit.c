@@ -326,15 +326,13 @@ static int submit_run(struct work *w, int lane)
 {
 	struct submit *s = list_entry(w, struct submit, request.work);
 	struct connection *db = store_writer(s->request.tasks->store);
-	int r;
 
 	s->row.id = s->id;
-	r = read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
+	return read_after_states(s->request.tasks, &s->request.arena, &s->row, &s->after_states,
 			      &s->request.error)
 			?: store_task_add(db, &s->request.arena, &s->row, &s->row.seq, &s->row.id)
 			?: task_event_add(s->request.tasks, "task.queued", &s->row, s->queue_size,
 					  s->tool_use_id);
-	return r;
 }
 
 static void submit_done(struct submit *s, int result, const struct task_submitted *submitted)

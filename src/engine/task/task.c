@@ -576,10 +576,7 @@ static void set_limits(struct tasks *t, const struct tasks_opts *opts)
 	snprintf(t->runner, sizeof(t->runner), "%s", opts->runner ? opts->runner : "");
 }
 
-static void tasks_freep(struct tasks **t)
-{
-	tasks_free(*t);
-}
+CLEANUP_POINTER(tasks, tasks_free)
 
 static bool is_due_before(const struct sorted_link *a, const struct sorted_link *b)
 {

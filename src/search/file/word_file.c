@@ -28,10 +28,7 @@ void word_file_close(struct word_file *f)
 	free(f);
 }
 
-static void word_file_closep(struct word_file **f)
-{
-	word_file_close(*f);
-}
+CLEANUP_POINTER(word_file, word_file_close)
 
 static int refuse_reading(const char *path, int fault, struct error *error)
 {
