@@ -126,7 +126,7 @@ static int check_found(const struct lookup *l, struct error *error)
 	return refuse_ended(&l->found, error);
 }
 
-static int cancel_found(struct lookup *l, struct live *found);
+static int cancel_found(struct lookup *lookup, struct live *l);
 
 /* All open tasks are in memory, so another host has just brought this one there, or changed it. Returns it if it
  * is to be cancelled. */
