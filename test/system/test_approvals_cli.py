@@ -350,7 +350,7 @@ def test_live_decisions():
             t.type("r")
             frame_with(t, "this is not a question")
             t.type("g")
-            frame_with(t, "this request has no session")
+            frame_with(t, "this request belongs to no session")
             same(status(c, two), "pending", "still")
             four = ask(c, "which", {"msg": "red or blue?"}, kind="human_contact")
             frame_with(t, "2 pending", "red or blue?")
