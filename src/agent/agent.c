@@ -91,7 +91,7 @@ static void later_free(struct later *p)
 
 CLEANUP_POINTER(later, later_free)
 
-static void tell(void *arg)
+static void agent_notify(void *arg)
 {
 	struct later *p = arg;
 	const struct agent_health health = {.ok = p->ok, .text = p->text};
@@ -115,7 +115,7 @@ int health_later(struct loop *l, struct list *open, bool ok, const char *text, a
 	p->text = strdup(text);
 	if (!p->text)
 		return -ENOMEM;
-	r = wake_new(l, tell, p, &p->wake);
+	r = wake_new(l, agent_notify, p, &p->wake);
 	if (r != 0)
 		return r;
 	wake_send(p->wake);

@@ -116,7 +116,7 @@ static enum embeddings_outcome outcome_of(const struct http_answer *a)
 	}
 }
 
-static void on_done(void *arg, const struct http_answer *a)
+static void embeddings_on_done(void *arg, const struct http_answer *a)
 {
 	struct embeddings_ask *ask = arg;
 	struct embeddings_answer answer = {
@@ -163,7 +163,7 @@ static int send_request(struct embeddings *e, struct embeddings_ask *ask, const 
 		.connect_timeout_ms = timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS,
 		.total_timeout_ms = timeout_ms,
 		.response_max = RESPONSE_MAX,
-		.on_done = on_done,
+		.on_done = embeddings_on_done,
 		.arg = ask,
 	};
 
@@ -209,7 +209,8 @@ static int garbage(struct error *error, const char *what)
 }
 
 /* Where the entry belongs: by its index, or by its position. */
-static bool place_of(const struct value *entry, unsigned position, unsigned n, unsigned *ret)
+static bool embeddings_place_of(const struct value *entry, unsigned position, unsigned n,
+				unsigned *ret)
 {
 	const struct value *index = value_find(entry, "index");
 	int64_t i = position;
@@ -248,7 +249,7 @@ static const char *read_entries(const struct value *data, bool *seen,
 			return "an entry in data has no embedding";
 		if (list->len != out->dim)
 			return "the vectors have different lengths";
-		if (!place_of(entry, position++, out->n, &place) || seen[place])
+		if (!embeddings_place_of(entry, position++, out->n, &place) || seen[place])
 			return "an entry in data has an invalid or duplicate index";
 		seen[place] = true;
 		if (!read_numbers(list, out->numbers + (size_t)place * out->dim))

@@ -25,7 +25,7 @@ void json_lines_done(struct json_lines *l)
 	arena_done(&l->arena);
 }
 
-static bool is_blank(struct text line)
+static bool json_lines_is_blank(struct text line)
 {
 	for (size_t i = 0; i < line.len; i++) {
 		if (!memchr(" \t\r\n", line.data[i], 4))
@@ -34,11 +34,12 @@ static bool is_blank(struct text line)
 	return true;
 }
 
-static int tell(struct json_lines *l, struct text line, bool is_long, json_line_fn fn, void *arg)
+static int json_lines_notify(struct json_lines *l, struct text line, bool is_long, json_line_fn fn,
+			     void *arg)
 {
 	int r;
 
-	if (!is_long && is_blank(line))
+	if (!is_long && json_lines_is_blank(line))
 		return 0;
 	r = fn(arg, line, is_long);
 	arena_reset(&l->arena);
@@ -62,7 +63,7 @@ static int hold_head(struct json_lines *l, const char *data, size_t len)
 }
 
 /* Adds to the incomplete line. */
-static int hold(struct json_lines *l, const char *data, size_t len)
+static int json_lines_hold(struct json_lines *l, const char *data, size_t len)
 {
 	if (l->skipping)
 		return 0;
@@ -72,10 +73,10 @@ static int hold(struct json_lines *l, const char *data, size_t len)
 	return l->line.err;
 }
 
-static int end_line(struct json_lines *l, json_line_fn fn, void *arg)
+static int json_lines_end_line(struct json_lines *l, json_line_fn fn, void *arg)
 {
 	struct text line = {.data = l->line.data, .len = l->line.len};
-	int r = tell(l, line, l->skipping, fn, arg);
+	int r = json_lines_notify(l, line, l->skipping, fn, arg);
 
 	l->skipping = false;
 	buf_trim(&l->line, KEEP);
@@ -91,11 +92,12 @@ int json_lines_feed(struct json_lines *l, const char *data, size_t len, json_lin
 		size_t n = end ? (size_t)(end - data) : len;
 
 		if (end && l->line.len == 0 && !l->skipping && n <= l->line.max) {
-			r = tell(l, (struct text) {.data = data, .len = n}, false, fn, arg);
+			r = json_lines_notify(l, (struct text) {.data = data, .len = n}, false, fn,
+					      arg);
 		} else {
-			r = hold(l, data, n);
+			r = json_lines_hold(l, data, n);
 			if (end && r == 0)
-				r = end_line(l, fn, arg);
+				r = json_lines_end_line(l, fn, arg);
 		}
 		data += n + (end != NULL);
 		len -= n + (end != NULL);
@@ -105,7 +107,7 @@ int json_lines_feed(struct json_lines *l, const char *data, size_t len, json_lin
 
 int json_lines_finish(struct json_lines *l, json_line_fn fn, void *arg)
 {
-	return l->line.len > 0 || l->skipping ? end_line(l, fn, arg) : 0;
+	return l->line.len > 0 || l->skipping ? json_lines_end_line(l, fn, arg) : 0;
 }
 
 int json_lines_read(struct json_lines *l, struct text line, struct value **ret_value)

@@ -10,7 +10,7 @@
 #include "agent/command/words.h"
 #include "base/cleanup.h"
 
-struct layout {
+struct session_program_layout {
 	const struct session_program_opts *opts;
 	char *const *words; /* of the program */
 	bool by_stdin;
@@ -18,7 +18,7 @@ struct layout {
 
 static void lay_out(struct argv *a, const void *arg)
 {
-	const struct layout *l = arg;
+	const struct session_program_layout *l = arg;
 	const struct session_program_opts *o = l->opts;
 	char turns[24] = "";
 
@@ -75,7 +75,7 @@ static int check_list(const char *field, const struct text *list, unsigned n, st
 	return r;
 }
 
-static int check(const struct session_program_opts *o, struct error *error)
+static int session_program_check(const struct session_program_opts *o, struct error *error)
 {
 	const struct {
 		const char *field;
@@ -104,9 +104,9 @@ int session_program_make(const struct session_program_opts *o, struct session_pr
 			 struct error *error)
 {
 	CLEANUP(freep) char **words = NULL;
-	struct layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
+	struct session_program_layout l = {.opts = o, .by_stdin = o->query.len >= COMMAND_WORD_MAX};
 	char **argv;
-	int r = check(o, error) ?: command_split(o->program, &words, NULL, error);
+	int r = session_program_check(o, error) ?: command_split(o->program, &words, NULL, error);
 
 	if (r != 0)
 		return r;

@@ -25,14 +25,14 @@ void transcript_done(struct transcript *t)
 	json_lines_done(&t->lines);
 }
 
-static struct text member(const struct value *object, const char *key)
+static struct text transcript_member(const struct value *object, const char *key)
 {
 	return value_text(value_find(object, key));
 }
 
 static bool is(const struct value *object, const char *key, const char *want)
 {
-	struct text t = member(object, key);
+	struct text t = transcript_member(object, key);
 
 	return t.data && text_is(t, want);
 }
@@ -54,14 +54,14 @@ static struct text text_or_source(const struct value *v)
 	return (struct text) {.data = v->raw, .len = v->raw_len};
 }
 
-static int tell(struct transcript *t, const struct said *s)
+static int transcript_notify(struct transcript *t, const struct said *s)
 {
 	return t->fn(t->arg, s);
 }
 
 /* ---- passed on as it is ---- */
 
-static struct text cut(struct text t)
+static struct text transcript_cut(struct text t)
 {
 	if (t.len > TRANSCRIPT_RAW_MAX)
 		t.len = utf8_whole(t.data, TRANSCRIPT_RAW_MAX);
@@ -73,7 +73,7 @@ static int tell_raw(struct transcript *t, struct said *s, struct text line, bool
 {
 	CLEANUP(buf_donep) struct buf out;
 	struct command_text text = {0};
-	struct text head = cut(line);
+	struct text head = transcript_cut(line);
 
 	if (is_long && head.len == line.len)
 		head.len = utf8_whole(head.data, head.len);
@@ -86,8 +86,8 @@ static int tell_raw(struct transcript *t, struct said *s, struct text line, bool
 		return out.err;
 	t->n_bad++;
 	s->kind = SAID_RAW;
-	s->text = cut(buf_bytes(&out));
-	return tell(t, s);
+	s->text = transcript_cut(buf_bytes(&out));
+	return transcript_notify(t, s);
 }
 
 /* ---- messages ---- */
@@ -97,7 +97,7 @@ static void add_piece(struct buf *out, const struct value *block)
 {
 	bool has_text = is(block, "type", "text");
 	struct text text = value_text(has_text ? value_find(block, "text") : block);
-	struct text type = member(block, "type");
+	struct text type = transcript_member(block, "type");
 
 	if (text.data) {
 		buf_add(out, text.data, text.len);
@@ -112,7 +112,7 @@ static void add_piece(struct buf *out, const struct value *block)
 }
 
 /* Into `out`, where it is an array. */
-static int join(const struct value *content, struct buf *out, struct text *ret_text)
+static int transcript_join(const struct value *content, struct buf *out, struct text *ret_text)
 {
 	if (!content || content->kind != VALUE_ARRAY) {
 		*ret_text = text_or_source(content);
@@ -133,15 +133,15 @@ static int tell_tool_result(struct transcript *t, struct said *s, const struct v
 	int r;
 
 	buf_init(&joined, JOINED_MAX);
-	r = join(value_find(block, "content"), &joined, &s->text);
+	r = transcript_join(value_find(block, "content"), &joined, &s->text);
 	if (r != 0)
 		return r;
 	if (!s->text.data)
 		s->text = TEXT("");
 	s->kind = SAID_TOOL_RESULT;
-	s->tool_id = member(block, "tool_use_id");
+	s->tool_id = transcript_member(block, "tool_use_id");
 	s->is_error = is_true(block, "is_error");
-	return tell(t, s);
+	return transcript_notify(t, s);
 }
 
 static int tell_text(struct transcript *t, struct said *s, enum said_kind kind, struct text text)
@@ -150,7 +150,7 @@ static int tell_text(struct transcript *t, struct said *s, enum said_kind kind, 
 		return 0;
 	s->kind = kind;
 	s->text = text;
-	return tell(t, s);
+	return transcript_notify(t, s);
 }
 
 /* A tool's input that is not an object is promised to nobody. */
@@ -158,7 +158,7 @@ static bool is_tool_call(const struct value *block)
 {
 	const struct value *input = value_find(block, "input");
 
-	return is(block, "type", "tool_use") && member(block, "name").data &&
+	return is(block, "type", "tool_use") && transcript_member(block, "name").data &&
 	       (!input || input->kind == VALUE_OBJECT);
 }
 
@@ -167,27 +167,27 @@ static int tell_tool_call(struct transcript *t, struct said *s, const struct val
 	const struct value *input = value_find(block, "input");
 
 	s->kind = SAID_TOOL_CALL;
-	s->tool_id = member(block, "id");
-	s->tool_name = member(block, "name");
+	s->tool_id = transcript_member(block, "id");
+	s->tool_name = transcript_member(block, "name");
 	s->tool_input = input ? input : &no_input;
-	return tell(t, s);
+	return transcript_notify(t, s);
 }
 
 static int tell_block(struct transcript *t, const struct said *whose, const struct value *block)
 {
 	struct said s = *whose;
 
-	if (is(block, "type", "text") && member(block, "text").data)
-		return tell_text(t, &s, SAID_TEXT, member(block, "text"));
-	if (is(block, "type", "thinking") && member(block, "thinking").data)
-		return tell_text(t, &s, SAID_THINKING, member(block, "thinking"));
+	if (is(block, "type", "text") && transcript_member(block, "text").data)
+		return tell_text(t, &s, SAID_TEXT, transcript_member(block, "text"));
+	if (is(block, "type", "thinking") && transcript_member(block, "thinking").data)
+		return tell_text(t, &s, SAID_THINKING, transcript_member(block, "thinking"));
 	if (is_tool_call(block))
 		return tell_tool_call(t, &s, block);
 	if (is(block, "type", "tool_result"))
 		return tell_tool_result(t, &s, block);
 	s.kind = SAID_RAW;
-	s.text = cut((struct text) {.data = block->raw, .len = block->raw_len});
-	return tell(t, &s);
+	s.text = transcript_cut((struct text) {.data = block->raw, .len = block->raw_len});
+	return transcript_notify(t, &s);
 }
 
 static bool is_message(const struct value *v)
@@ -203,10 +203,10 @@ static int tell_message(struct transcript *t, struct said *s, const struct value
 	const struct value *content = value_find(message, "content");
 	int r = 0;
 
-	s->role = member(message, "role");
+	s->role = transcript_member(message, "role");
 	if (!s->role.data)
-		s->role = member(v, "type");
-	s->model = member(message, "model");
+		s->role = transcript_member(v, "type");
+	s->model = transcript_member(message, "model");
 	if (content->kind == VALUE_STRING)
 		return tell_text(t, s, SAID_TEXT, value_text(content));
 	for (const struct value *block = content->first; block && r == 0; block = block->next)
@@ -220,10 +220,10 @@ static int tell_system(struct transcript *t, struct said *s, const struct value 
 {
 	s->kind = SAID_SYSTEM;
 	s->role = TEXT("system");
-	s->subtype = member(v, "subtype");
-	s->model = member(v, "model");
+	s->subtype = transcript_member(v, "subtype");
+	s->model = transcript_member(v, "model");
 	s->text = text_or_source(value_find(v, "content"));
-	return tell(t, s);
+	return transcript_notify(t, s);
 }
 
 static double cost_of(const struct value *v)
@@ -240,13 +240,13 @@ static int find_error(const struct value *v, const struct said *s, struct buf *j
 		      struct text *ret_error)
 {
 	const struct value *error = value_find(v, "error");
-	struct text text = member(error, "message");
+	struct text text = transcript_member(error, "message");
 	int r = 0;
 
 	if (text.len == 0)
 		text = text_or_source(error);
 	if (text.len == 0)
-		r = join(value_find(v, "errors"), joined, &text);
+		r = transcript_join(value_find(v, "errors"), joined, &text);
 	if (text.len == 0 && s->is_error)
 		text = s->text.len > 0 ? s->text : s->subtype;
 	*ret_error = text.len > 0 ? text : (struct text) {0};
@@ -262,7 +262,7 @@ static int tell_result(struct transcript *t, struct said *s, const struct value 
 	buf_init(&joined, JOINED_MAX);
 	claude_usage(value_find(v, "usage"), &usage);
 	s->kind = SAID_RESULT;
-	s->subtype = member(v, "subtype");
+	s->subtype = transcript_member(v, "subtype");
 	s->text = text_or_source(value_find(v, "result"));
 	s->is_error = claude_failed(v);
 	s->cost_usd = cost_of(v);
@@ -271,7 +271,7 @@ static int tell_result(struct transcript *t, struct said *s, const struct value 
 	s->input_tokens = usage.input;
 	s->output_tokens = usage.output;
 	r = find_error(v, s, &joined, &s->error);
-	return r != 0 ? r : tell(t, s);
+	return r != 0 ? r : transcript_notify(t, s);
 }
 
 /* The message comes whole once it is complete. */
@@ -293,8 +293,8 @@ static const struct {
 };
 
 /* Reads the line as it is or, if that fails and mending changes anything, mended. */
-static int read_line(struct transcript *t, struct text line, struct buf *mended,
-		     struct value **ret_value)
+static int transcript_read_line(struct transcript *t, struct text line, struct buf *mended,
+				struct value **ret_value)
 {
 	struct command_text text = {0};
 	int r = json_lines_read(&t->lines, line, ret_value);
@@ -326,11 +326,11 @@ static int take_line(void *arg, struct text line, bool is_long)
 
 	t->n_lines++;
 	buf_init(&mended, TRANSCRIPT_LINE_MAX);
-	r = is_long ? REFUSE_TOO_LARGE : read_line(t, line, &mended, &v);
+	r = is_long ? REFUSE_TOO_LARGE : transcript_read_line(t, line, &mended, &v);
 	if (r < 0)
 		return r;
-	s.session = member(v, "session_id");
-	s.parent_tool = member(v, "parent_tool_use_id");
+	s.session = transcript_member(v, "session_id");
+	s.parent_tool = transcript_member(v, "parent_tool_use_id");
 	for (size_t i = 0; r == 0 && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		if (is(v, "type", kinds[i].type) && (!kinds[i].is_one || kinds[i].is_one(v)))
 			return kinds[i].tell(t, &s, v);

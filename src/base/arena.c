@@ -38,7 +38,7 @@ static void uncount(struct arena *a, size_t size)
 	room_give(a->room, n);
 }
 
-static bool count(struct arena *a, size_t size)
+static bool arena_count(struct arena *a, size_t size)
 {
 	if (!a->room || a->used + size <= ROOM_FREE)
 		return true;
@@ -109,7 +109,7 @@ void *arena_more(struct arena *a, size_t n)
 		size = left;
 	if (size < n)
 		size = n;
-	if (!count(a, size))
+	if (!arena_count(a, size))
 		return NULL;
 	block = malloc(sizeof(*block) + size);
 	if (!block) {

@@ -9,7 +9,7 @@
 
 #include "base/utf8.h"
 
-static void fill(struct error *error, enum refusal code, const char *format, va_list args)
+static void error_fill(struct error *error, enum refusal code, const char *format, va_list args)
 {
 	int n;
 
@@ -27,7 +27,7 @@ int refuse(struct error *error, enum refusal code, const char *format, ...)
 	if (!error)
 		return code;
 	va_start(args, format);
-	fill(error, code, format, args);
+	error_fill(error, code, format, args);
 	va_end(args);
 	return code;
 }
@@ -54,7 +54,7 @@ int refuse_field(struct error *error, const char *field, const char *format, ...
 	if (!error)
 		return REFUSE_PARAMS;
 	va_start(args, format);
-	fill(error, REFUSE_PARAMS, format, args);
+	error_fill(error, REFUSE_PARAMS, format, args);
 	va_end(args);
 	snprintf(error->field, sizeof(error->field), "%s", field);
 	return REFUSE_PARAMS;

@@ -53,7 +53,7 @@ int file_write_all(int fd, const void *data, size_t len)
 	return 0;
 }
 
-static int fill(int fd, mode_t mode, const void *data, size_t len)
+static int base_file_fill(int fd, mode_t mode, const void *data, size_t len)
 {
 	int r = file_write_all(fd, data, len);
 
@@ -73,7 +73,7 @@ int file_replace(const char *path, mode_t mode, const void *data, size_t len)
 	fd = mkostemp(draft, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = fill(fd, mode, data, len);
+	r = base_file_fill(fd, mode, data, len);
 	close(fd);
 	if (r == 0 && rename(draft, path) != 0)
 		r = -errno;

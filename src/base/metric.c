@@ -100,7 +100,7 @@ enum metric_format metric_format_wanted(struct text accept)
 
 /* ---- writing ---- */
 
-struct writer {
+struct metric_writer {
 	struct metric_sink sink; /* the first */
 	struct buf *out;
 	enum metric_format format;
@@ -171,7 +171,7 @@ static void begin_sample(struct buf *out, const struct metric_family *f, const c
 static void write_value(struct metric_sink *s, const struct metric_family *f,
 			const struct text *labels, int64_t value)
 {
-	struct buf *out = ((struct writer *)s)->out;
+	struct buf *out = ((struct metric_writer *)s)->out;
 
 	begin_sample(out, f, f->kind == METRIC_COUNTER ? "_total" : "", labels, (struct text) {0});
 	if (value < 0)
@@ -187,8 +187,8 @@ static void write_uint(struct buf *out, uint64_t n)
 }
 
 /* OpenMetrics wants bounds as floats: "1.0". */
-static struct text bound_text(const struct writer *w, const struct metric_family *f, unsigned i,
-			      char room[32])
+static struct text bound_text(const struct metric_writer *w, const struct metric_family *f,
+			      unsigned i, char room[32])
 {
 	struct buf le = {.data = room, .cap = 32, .max = 32};
 
@@ -203,7 +203,7 @@ static struct text bound_text(const struct writer *w, const struct metric_family
 static void write_histogram(struct metric_sink *s, const struct metric_family *f,
 			    const struct text *labels, const struct histogram *h)
 {
-	const struct writer *w = (struct writer *)s;
+	const struct metric_writer *w = (struct metric_writer *)s;
 	uint64_t n = 0;
 	char room[32];
 
@@ -219,7 +219,7 @@ static void write_histogram(struct metric_sink *s, const struct metric_family *f
 	write_uint(w->out, n);
 }
 
-static void write_line(struct writer *w, const char *word, const struct metric_family *f,
+static void write_line(struct metric_writer *w, const char *word, const struct metric_family *f,
 		       const char *text)
 {
 	buf_add_str(w->out, word);
@@ -232,7 +232,7 @@ static void write_line(struct writer *w, const char *word, const struct metric_f
 	buf_add_char(w->out, '\n');
 }
 
-static void write_head(struct writer *w, const struct metric_family *f)
+static void write_head(struct metric_writer *w, const struct metric_family *f)
 {
 	static const char *const kinds[] = {
 		[METRIC_COUNTER] = "counter",
@@ -249,9 +249,9 @@ static void write_head(struct writer *w, const struct metric_family *f)
 void metric_write_text(struct buf *out, enum metric_format format,
 		       const struct metric_family *families, unsigned n, const void *from)
 {
-	struct writer w = {.sink = {.value = write_value, .histogram = write_histogram},
-			   .out = out,
-			   .format = format};
+	struct metric_writer w = {.sink = {.value = write_value, .histogram = write_histogram},
+				  .out = out,
+				  .format = format};
 
 	for (unsigned i = 0; i < n; i++) {
 		write_head(&w, &families[i]);

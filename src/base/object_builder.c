@@ -22,7 +22,8 @@ void object_go_on(struct object_builder *r, struct arena *a, struct value *objec
 }
 
 /* One more member, for the caller to fill; NULL after a fault. */
-static struct value *add(struct object_builder *r, const char *key, enum value_kind kind)
+static struct value *object_builder_add(struct object_builder *r, const char *key,
+					enum value_kind kind)
 {
 	struct value *v;
 
@@ -58,7 +59,7 @@ static void add_bytes(struct object_builder *r, const char *key, enum value_kind
 		r->err = -ENOMEM;
 		return;
 	}
-	v = add(r, key, kind);
+	v = object_builder_add(r, key, kind);
 	if (!v)
 		return;
 	v->text = copy;
@@ -93,18 +94,18 @@ void object_double(struct object_builder *r, const char *key, double d)
 
 void object_bool(struct object_builder *r, const char *key, bool b)
 {
-	add(r, key, b ? VALUE_TRUE : VALUE_FALSE);
+	object_builder_add(r, key, b ? VALUE_TRUE : VALUE_FALSE);
 }
 
 void object_null(struct object_builder *r, const char *key)
 {
-	add(r, key, VALUE_NULL);
+	object_builder_add(r, key, VALUE_NULL);
 }
 
 /* Its first node is copied, since the key and the siblings differ; the rest is shared. */
 void object_value(struct object_builder *r, const char *key, const struct value *v)
 {
-	struct value *copy = add(r, key, VALUE_NULL);
+	struct value *copy = object_builder_add(r, key, VALUE_NULL);
 
 	if (!copy || !v)
 		return;
@@ -120,7 +121,7 @@ void object_value(struct object_builder *r, const char *key, const struct value 
 
 struct object_builder object_list(struct object_builder *r, const char *key)
 {
-	struct value *list = add(r, key, VALUE_ARRAY);
+	struct value *list = object_builder_add(r, key, VALUE_ARRAY);
 
 	return (struct object_builder) {.arena = r->arena, .root = list, .err = r->err};
 }

@@ -153,7 +153,7 @@ static bool goes_right(const struct sorted *s, struct sorted_link *at, struct so
 }
 
 /* Divides what is below `at`: to the left of the link what is before it, to the right the rest. */
-static void split(const struct sorted *s, struct sorted_link *at, struct sorted_link *link)
+static void sets_split(const struct sorted *s, struct sorted_link *at, struct sorted_link *link)
 {
 	struct sorted_link **left = &link->left, **right = &link->right;
 
@@ -179,7 +179,7 @@ void sorted_add(struct sorted *s, struct sorted_link *link)
 	link->prev = link->next = NULL;
 	while (*at && rank(*at) >= mine)
 		at = goes_right(s, *at, link) ? &(*at)->right : &(*at)->left;
-	split(s, *at, link);
+	sets_split(s, *at, link);
 	*at = link;
 	/* Between neighbours, unless what is compared has changed in a member. */
 	assert(link->prev ? link->prev->next == link->next : s->first == link->next);
@@ -189,7 +189,7 @@ void sorted_add(struct sorted *s, struct sorted_link *link)
 }
 
 /* One tree of two, all of the left one before all of the right one. */
-static void join(struct sorted_link **at, struct sorted_link *left, struct sorted_link *right)
+static void sets_join(struct sorted_link **at, struct sorted_link *left, struct sorted_link *right)
 {
 	while (left && right) {
 		if (rank(left) >= rank(right)) {
@@ -206,7 +206,7 @@ static void join(struct sorted_link **at, struct sorted_link *left, struct sorte
 }
 
 /* Where the tree points to it; NULL if it is not where its order says. */
-static struct sorted_link **find(struct sorted *s, const struct sorted_link *link)
+static struct sorted_link **sets_find(struct sorted *s, const struct sorted_link *link)
 {
 	struct sorted_link **at = &s->root;
 
@@ -230,13 +230,13 @@ static void rebuild_without(struct sorted *s, const struct sorted_link *link)
 
 void sorted_remove(struct sorted *s, struct sorted_link *link)
 {
-	struct sorted_link **at = find(s, link);
+	struct sorted_link **at = sets_find(s, link);
 
 	if (!at) {
 		rebuild_without(s, link);
 		return;
 	}
-	join(at, link->left, link->right);
+	sets_join(at, link->left, link->right);
 	*(link->prev ? &link->prev->next : &s->first) = link->next;
 	if (link->next)
 		link->next->prev = link->prev;

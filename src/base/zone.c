@@ -50,7 +50,7 @@ static bool is_letter(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-static bool take(struct text *t, char c)
+static bool zone_take(struct text *t, char c)
 {
 	if (t->len == 0 || t->data[0] != c)
 		return false;
@@ -69,7 +69,7 @@ static bool take_number(struct text *t, int max, int *ret)
 		n = n * 10 + (t->data[0] - '0');
 		if (n > max)
 			return false;
-		take(t, t->data[0]);
+		zone_take(t, t->data[0]);
 	}
 	*ret = n;
 	return true;
@@ -78,29 +78,30 @@ static bool take_number(struct text *t, int max, int *ret)
 /* "CET", or "<+1030>" */
 static bool skip_name(struct text *t)
 {
-	bool quoted = take(t, '<');
+	bool quoted = zone_take(t, '<');
 	unsigned n = 0;
 
 	while (t->len > 0 &&
 	       (is_letter(t->data[0]) ||
 		(quoted && (is_digit(t->data[0]) || t->data[0] == '+' || t->data[0] == '-')))) {
-		take(t, t->data[0]);
+		zone_take(t, t->data[0]);
 		n++;
 	}
-	return n >= 3 && (!quoted || take(t, '>'));
+	return n >= 3 && (!quoted || zone_take(t, '>'));
 }
 
 /* [+-]h[h][:mm[:ss]] */
 static bool take_time(struct text *t, int max_hours, int32_t *ret)
 {
-	bool minus = take(t, '-');
+	bool minus = zone_take(t, '-');
 	int h, m = 0, s = 0;
 
 	if (!minus)
-		take(t, '+');
+		zone_take(t, '+');
 	if (!take_number(t, max_hours, &h))
 		return false;
-	if (take(t, ':') && (!take_number(t, 59, &m) || (take(t, ':') && !take_number(t, 59, &s))))
+	if (zone_take(t, ':') &&
+	    (!take_number(t, 59, &m) || (zone_take(t, ':') && !take_number(t, 59, &s))))
 		return false;
 	*ret = (minus ? -1 : 1) * (h * 3600 + m * 60 + s);
 	return true;
@@ -108,20 +109,21 @@ static bool take_time(struct text *t, int max_hours, int32_t *ret)
 
 static bool take_day(struct text *t, struct zone_change *c)
 {
-	if (take(t, 'M')) {
+	if (zone_take(t, 'M')) {
 		c->kind = ZONE_WEEKDAY;
-		return take_number(t, 12, &c->month) && c->month >= 1 && take(t, '.') &&
-		       take_number(t, 5, &c->week) && c->week >= 1 && take(t, '.') &&
+		return take_number(t, 12, &c->month) && c->month >= 1 && zone_take(t, '.') &&
+		       take_number(t, 5, &c->week) && c->week >= 1 && zone_take(t, '.') &&
 		       take_number(t, 6, &c->day);
 	}
-	c->kind = take(t, 'J') ? ZONE_JULIAN : ZONE_DAY_OF_YEAR;
+	c->kind = zone_take(t, 'J') ? ZONE_JULIAN : ZONE_DAY_OF_YEAR;
 	return take_number(t, 365, &c->day) && (c->kind == ZONE_DAY_OF_YEAR || c->day >= 1);
 }
 
 static bool take_change(struct text *t, struct zone_change *c)
 {
 	c->time = 2 * 3600;
-	return take(t, ',') && take_day(t, c) && (!take(t, '/') || take_time(t, 167, &c->time));
+	return zone_take(t, ',') && take_day(t, c) &&
+	       (!zone_take(t, '/') || take_time(t, 167, &c->time));
 }
 
 /* False if it is not a rule. */
@@ -218,7 +220,7 @@ CLEANUP_POINTER(zone, zone_free)
 
 /* ---- reading ---- */
 
-struct block {
+struct zone_block {
 	unsigned version; /* 0, 2, 3, 4 */
 	uint32_t n_utc, n_standard, n_leaps, n_times, n_types, n_chars;
 	size_t time_size;
@@ -238,13 +240,13 @@ static int64_t read_time(const unsigned char *p, size_t size)
 	return (int64_t)((uint64_t)read_32(p) << 32 | read_32(p + 4));
 }
 
-static bool read_header(struct text t, size_t time_size, struct block *b)
+static bool read_header(struct text t, size_t time_size, struct zone_block *b)
 {
 	const unsigned char *p = (const unsigned char *)t.data;
 
 	if (t.len < HEADER_LEN || memcmp(p, "TZif", 4) != 0)
 		return false;
-	*b = (struct block) {
+	*b = (struct zone_block) {
 		.version = p[4] >= '2' ? p[4] - '0' : 0,
 		.n_utc = read_32(p + 20),
 		.n_standard = read_32(p + 24),
@@ -263,7 +265,7 @@ static bool read_header(struct text t, size_t time_size, struct block *b)
 	return b->len <= t.len - HEADER_LEN;
 }
 
-static bool read_offset(const struct block *b, unsigned type, int32_t *ret)
+static bool read_offset(const struct zone_block *b, unsigned type, int32_t *ret)
 {
 	const unsigned char *types = b->at + b->n_times * (b->time_size + 1);
 
@@ -273,7 +275,7 @@ static bool read_offset(const struct block *b, unsigned type, int32_t *ret)
 	return *ret >= -OFFSET_MAX && *ret <= OFFSET_MAX;
 }
 
-static bool read_times(const struct block *b, struct zone *z)
+static bool read_times(const struct zone_block *b, struct zone *z)
 {
 	const unsigned char *types = b->at + b->n_times * b->time_size;
 
@@ -309,7 +311,7 @@ static bool read_rule(struct text t, struct zone *z)
 	return z->has_rule;
 }
 
-static struct text behind(struct text t, const struct block *b)
+static struct text behind(struct text t, const struct zone_block *b)
 {
 	size_t n = HEADER_LEN + b->len;
 
@@ -319,7 +321,7 @@ static struct text behind(struct text t, const struct block *b)
 int zone_read(struct text bytes, struct zone **ret_zone)
 {
 	CLEANUP(zone_freep) struct zone *z = calloc(1, sizeof(*z));
-	struct block b;
+	struct zone_block b;
 	bool wide;
 
 	if (!z)
@@ -363,7 +365,7 @@ static bool is_name(const char *name)
 }
 
 /* Anything but a file is not a time zone. */
-static int read_all(const char *path, struct buf *out)
+static int zone_read_all(const char *path, struct buf *out)
 {
 	CLEANUP(closep) int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int r = fd < 0 ? -errno : file_read_all(fd, out);
@@ -381,7 +383,7 @@ int zone_open(const char *name, struct zone **ret_zone, struct error *error)
 	if (!is_name(name))
 		return refuse_field(error, "zone", "invalid time zone '%.80s'", name);
 	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	r = read_all(path, &bytes);
+	r = zone_read_all(path, &bytes);
 	if (r == -ENOMEM)
 		return r;
 	if (r == -ENOENT || r == -ENOTDIR)
@@ -412,7 +414,7 @@ struct change {
 };
 
 /* Keeps them sorted; of two at the same time, the one added later comes second. */
-static void insert(struct change *list, unsigned n, int64_t time, int32_t offset)
+static void zone_insert(struct change *list, unsigned n, int64_t time, int32_t offset)
 {
 	while (n > 0 && list[n - 1].time > time) {
 		list[n] = list[n - 1];
@@ -431,8 +433,8 @@ static struct zone_period rule_period(const struct zone_rule *r, int64_t utc_s)
 	if (!r->has_summer || utc_s < -far_s || utc_s > far_s)
 		return (struct zone_period) {INT64_MIN, INT64_MAX, r->standard, r->standard};
 	for (int64_t y = year - 2; y <= year + 2; y++) {
-		insert(list, n++, zone_rule_begin(r, y), r->summer);
-		insert(list, n++, zone_rule_end(r, y), r->standard);
+		zone_insert(list, n++, zone_rule_begin(r, y), r->summer);
+		zone_insert(list, n++, zone_rule_end(r, y), r->standard);
 	}
 	while (i + 2 < n && list[i + 1].time <= utc_s)
 		i++;

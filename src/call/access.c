@@ -72,8 +72,9 @@ bool human_needed(struct call *c)
 	return (c->method->flags & METHOD_FOR_HUMANS) || c->for_humans;
 }
 
-static int check(const struct server *s, const struct dialect *by, const struct peer *peer,
-		 const char *what, const char *name, struct error *error)
+static int call_access_check(const struct server *s, const struct dialect *by,
+			     const struct peer *peer, const char *what, const char *name,
+			     struct error *error)
 {
 	char text[sizeof(error->text)];
 	int r;
@@ -94,8 +95,8 @@ int human_check(struct call *c)
 {
 	const struct field *f = c->for_humans;
 
-	return check(c->server, c->endpoint->dialect, &c->peer, f ? "set" : "call",
-		     f ? f->name : c->method->name, &c->error);
+	return call_access_check(c->server, c->endpoint->dialect, &c->peer, f ? "set" : "call",
+				 f ? f->name : c->method->name, &c->error);
 }
 
 bool human_needed_for(const struct server *s, struct text agent)
@@ -107,7 +108,7 @@ bool human_needed_for(const struct server *s, struct text agent)
 int human_check_peer(const struct server *s, const struct dialect *by, const struct peer *peer,
 		     const char *name, struct error *error)
 {
-	return check(s, by, peer, "set", name, error);
+	return call_access_check(s, by, peer, "set", name, error);
 }
 
 enum { PIDS_MAX = 64 };
@@ -137,7 +138,7 @@ static bool is_confined(const struct client *s)
 }
 
 /* "memory." stands for every name that begins so. */
-static bool is_named(const char *const *names, const char *method)
+static bool call_access_is_named(const char *const *names, const char *method)
 {
 	for (; *names; names++) {
 		size_t n = strlen(*names);
@@ -158,5 +159,5 @@ bool confined_allows(struct client *s, const char *method)
 		s->confined = is_confined(s);
 		s->looked = true;
 	}
-	return !s->confined || is_named(names, method);
+	return !s->confined || call_access_is_named(names, method);
 }

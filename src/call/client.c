@@ -12,16 +12,16 @@
 
 static void on_bytes(void *owner, const char *data, size_t len);
 static void on_eof(void *owner);
-static void on_drained(void *owner);
-static void on_gone(void *owner);
-static void on_closed(void *owner);
+static void call_client_on_drained(void *owner);
+static void call_client_on_gone(void *owner);
+static void call_client_on_closed(void *owner);
 
 static const struct conn_ops conn_ops = {
 	.on_bytes = on_bytes,
 	.on_eof = on_eof,
-	.on_drained = on_drained,
-	.on_gone = on_gone,
-	.on_closed = on_closed,
+	.on_drained = call_client_on_drained,
+	.on_gone = call_client_on_gone,
+	.on_closed = call_client_on_closed,
 };
 
 /* ---- the framing ---- */
@@ -504,7 +504,7 @@ static bool wants_input(const struct client *s)
 }
 
 /* After all steps: send, keep what is left, and decide whether to read on. */
-static void settle(struct client *s)
+static void call_client_settle(struct client *s)
 {
 	bool reads;
 
@@ -539,7 +539,7 @@ void client_pump(struct client *s)
 	} while ((s->closing || s->gone) && client_cancel_endless(s));
 	s->pumping = false;
 	call_counts_served(&s->server->counts);
-	settle(s);
+	call_client_settle(s);
 	server_check_input(s->server);
 	if (!list_empty(&s->server->parked))
 		parked_next(s->server);
@@ -567,13 +567,13 @@ static void on_eof(void *owner)
 	client_cancel_watched(s);
 }
 
-static void on_drained(void *owner)
+static void call_client_on_drained(void *owner)
 {
 	client_tell_drained(owner);
 	client_pump(owner);
 }
 
-static void on_gone(void *owner)
+static void call_client_on_gone(void *owner)
 {
 	struct client *s = owner;
 
@@ -581,7 +581,7 @@ static void on_gone(void *owner)
 	client_pump(s);
 }
 
-static void on_closed(void *owner)
+static void call_client_on_closed(void *owner)
 {
 	struct client *s = owner;
 	struct server *server = s->server;

@@ -233,7 +233,7 @@ static bool is_service(const struct registry *r, struct text service)
 	return false;
 }
 
-static int find_row(struct call *c)
+static int client_gob_find_row(struct call *c)
 {
 	const struct registry *r = c->endpoint->registry;
 	const struct method *m = registry_find(r, c->request.method);
@@ -282,7 +282,8 @@ struct call *client_gob_read(struct client *s, const struct frame *frame)
 	if (!c)
 		return NULL;
 	take_message(c, g, frame->len);
-	r = find_row(c) ?: netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->error);
+	r = client_gob_find_row(c)
+		    ?: netrpc_fit(&g->reader, frame->netrpc, c->method->gob_args, &c->error);
 	/* The types belong to the connection; from here on only the tree is needed. */
 	c->tree = r == 0 ? (struct value *)frame->netrpc->body : NULL;
 	if (c->tree && clean(&c->arena, c->tree) != 0) {

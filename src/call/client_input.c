@@ -75,7 +75,7 @@ static size_t held_inside(const struct client *s)
 }
 
 /* True: some of what was held has become a message. */
-static bool count(struct client *s)
+static bool client_input_count(struct client *s)
 {
 	size_t held = s->in.len - s->in_start + held_inside(s);
 	bool used = held < s->input_held;
@@ -95,7 +95,7 @@ static bool count(struct client *s)
 
 void input_settle(struct client *s, bool reads)
 {
-	bool used = count(s);
+	bool used = client_input_count(s);
 	bool begun;
 
 	if (!s->framing || (s->framing == &framing_http && !s->upgraded))
@@ -113,5 +113,5 @@ void input_drop(struct client *s)
 	if (s->framing && s->framing->drop)
 		s->framing->drop(s->framing_state);
 	input_keep(s);
-	count(s);
+	client_input_count(s);
 }

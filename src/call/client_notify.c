@@ -56,7 +56,7 @@ void client_forget_held(struct client *s)
 }
 
 /* Some of what a batch caused may be told before the whole batch is answered. */
-static int hold(struct client *s, const char *data, size_t len)
+static int client_notify_hold(struct client *s, const char *data, size_t len)
 {
 	size_t limit = s->server->opts.limits.queue_bytes;
 
@@ -92,7 +92,7 @@ int client_post(struct client *s, const char *data, size_t len)
 	bool open = client_hears(s) && !s->closing && !s->eof;
 
 	if (open && (s->batch || s->n_holding > 0))
-		return hold(s, data, len);
+		return client_notify_hold(s, data, len);
 	if (open && conn_pending(s->conn) > s->server->opts.limits.queue_bytes) {
 		s->endpoint->n_dropped++;
 		return -ENOBUFS;

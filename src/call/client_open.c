@@ -19,7 +19,7 @@ static bool is_tls(const struct client *s, struct text first)
 	return first.len >= 2 && first.data[0] == TLS_HANDSHAKE && first.data[1] == TLS_MAJOR;
 }
 
-static bool is_blank(char c)
+static bool client_open_is_blank(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -33,7 +33,7 @@ static bool begins_object(const struct client *s, struct text first)
 {
 	size_t i = 0;
 
-	while (i < first.len && is_blank(first.data[i]))
+	while (i < first.len && client_open_is_blank(first.data[i]))
 		i++;
 	return i == first.len || first.data[i] == '{' || (first.data[i] == '[' && takes_batches(s));
 }

@@ -156,7 +156,7 @@ static int prepare_opened(struct call *c, const struct http_request *http)
 }
 
 /* From the tree to a row and its parameters. */
-static int prepare(struct call *c)
+static int dispatch_prepare(struct call *c)
 {
 	const struct jsonrpc_rules *rules = &c->dialect->rules;
 	int r;
@@ -275,7 +275,7 @@ static void refuse_now(struct call *c, int r)
 	client_answered(c->client, c);
 }
 
-static void start(struct call *c)
+static void dispatch_start(struct call *c)
 {
 	c->stage = CALL_RUNNING;
 	if (c->method->where != ON_LOOP) {
@@ -309,7 +309,7 @@ static void check_finished(struct work *work, int r)
 	if (r != 0)
 		refuse_now(c, r);
 	else
-		start(c);
+		dispatch_start(c);
 }
 
 static void check_first(struct call *c)
@@ -338,7 +338,7 @@ static void run(struct call *c)
 	if (human_may_be_needed(c->method) && human_needed(c))
 		check_first(c);
 	else
-		start(c);
+		dispatch_start(c);
 }
 
 static void run_one(struct call *c)
@@ -348,7 +348,7 @@ static void run_one(struct call *c)
 	c->client->endpoint->n_calls++;
 	if (log_enabled(LOG_LEVEL_DEBUG))
 		c->started_ms = loop_now_ms(c->server->loop);
-	r = c->netrpc ? prepare_netrpc(c) : prepare(c);
+	r = c->netrpc ? prepare_netrpc(c) : dispatch_prepare(c);
 	if (r != 0)
 		refuse_now(c, r);
 	else

@@ -27,8 +27,8 @@ static void allow(struct route_found *f, const struct http_route *route)
 }
 
 /* True: it is one of these. */
-static bool find_in(const struct http_route *rows, unsigned n, struct text path, struct text method,
-		    struct route_found *f)
+static bool http_route_find_in(const struct http_route *rows, unsigned n, struct text path,
+			       struct text method, struct route_found *f)
 {
 	for (unsigned i = 0; i < n; i++) {
 		f->path_name.len = 0;
@@ -69,8 +69,8 @@ void route_find(const struct dialect *d, const struct http_request *r, struct ro
 	    (!more || !may_be_route(more->rows, more->n, r->target)))
 		return;
 	http_target_split(r->target, &path, &ret->query);
-	if (find_in(d->http_routes, d->n_http_routes, path, r->method, ret) ||
-	    (more && find_in(more->rows, more->n, path, r->method, ret)))
+	if (http_route_find_in(d->http_routes, d->n_http_routes, path, r->method, ret) ||
+	    (more && http_route_find_in(more->rows, more->n, path, r->method, ret)))
 		return;
 	if (ret->allow[0])
 		strcat(ret->allow, "\r\n");
@@ -87,7 +87,7 @@ static const struct field *find_field(const struct method *m, struct text name)
 	return NULL;
 }
 
-static int decode(struct call *c, struct text t, struct text *ret)
+static int http_route_decode(struct call *c, struct text t, struct text *ret)
 {
 	char *out = arena_alloc(&c->arena, t.len + 1);
 
@@ -172,7 +172,8 @@ static int read_pair(struct call *c, const struct http_pair *pair, struct value 
 {
 	struct text name;
 	struct text value;
-	int r = decode(c, pair->name, &name) ?: decode(c, pair->value, &value);
+	int r = http_route_decode(c, pair->name, &name)
+			?: http_route_decode(c, pair->value, &value);
 
 	if (r == 0 && !read_plain(c, find_field(c->method, name), value, ret))
 		r = make_string(c, value, ret);
@@ -334,7 +335,8 @@ static void upgrade(struct client *s, const struct http_request *http,
 			found->route);
 }
 
-static void run(struct client *s, const struct frame *frame, const struct route_found *found)
+static void http_route_run(struct client *s, const struct frame *frame,
+			   const struct route_found *found)
 {
 	struct call *c = frame->len > 0 ? dispatch_read(s, frame->data, frame->len, false)
 					: dispatch_new_call(s);
@@ -379,5 +381,5 @@ void route_start(struct client *s, const struct frame *frame, const struct route
 	else if ((route->flags & ROUTE_UPGRADE) && asks_websocket(frame->http))
 		upgrade(s, frame->http, found);
 	else
-		run(s, frame, found);
+		http_route_run(s, frame, found);
 }

@@ -3,7 +3,7 @@
 #include <sys/resource.h>
 
 /* o->n: there is none. */
-static unsigned find(const struct others *o, uid_t uid)
+static unsigned others_find(const struct others *o, uid_t uid)
 {
 	unsigned i = 0;
 
@@ -29,7 +29,7 @@ bool others_fit(const struct others *o, const struct peer *peer, unsigned each,
 
 	if (!peer->other)
 		return true;
-	i = find(o, peer->uid);
+	i = others_find(o, peer->uid);
 	return i < OTHERS_MAX && (i == o->n || o->list[i].n < each) &&
 	       o->total < share(connections);
 }
@@ -40,7 +40,7 @@ void others_add(struct others *o, const struct peer *peer)
 
 	if (!peer->other)
 		return;
-	i = find(o, peer->uid);
+	i = others_find(o, peer->uid);
 	if (i == o->n) {
 		o->list[i].uid = peer->uid;
 		o->list[i].n = 0;
@@ -56,7 +56,7 @@ void others_remove(struct others *o, const struct peer *peer)
 
 	if (!peer->other)
 		return;
-	i = find(o, peer->uid);
+	i = others_find(o, peer->uid);
 	o->total--;
 	if (--o->list[i].n == 0)
 		o->list[i] = o->list[--o->n];

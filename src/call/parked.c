@@ -36,7 +36,7 @@ static void leave(struct call *c)
 	c->on_cancel = NULL;
 }
 
-static void end(struct call *c, int r)
+static void parked_end(struct call *c, int r)
 {
 	leave(c);
 	(void)call_fail(c, r);
@@ -45,7 +45,7 @@ static void end(struct call *c, int r)
 
 static void cancelled(struct call *c, void *arg)
 {
-	end(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
+	parked_end(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
 static struct call *first(const struct server *s)
@@ -55,7 +55,7 @@ static struct call *first(const struct server *s)
 	return at ? list_entry(at, struct call, work.link) : NULL;
 }
 
-static void begin(struct server *s, struct call *c)
+static void parked_begin(struct server *s, struct call *c)
 {
 	int r;
 
@@ -81,7 +81,7 @@ void parked_next(struct server *s)
 		if (!c->client)
 			cancelled(c, NULL);
 		else
-			begin(s, c);
+			parked_begin(s, c);
 	}
 	if (list_empty(&s->parked)) {
 		atomic_store(&s->room.closed, false);
@@ -114,7 +114,7 @@ void parked_back(struct call *c)
 }
 
 /* All wait equally long, so the first is the next to time out. */
-static void look(void *arg)
+static void parked_look(void *arg)
 {
 	struct server *s = arg;
 	uint64_t now = loop_now_ms(s->loop);
@@ -122,9 +122,9 @@ static void look(void *arg)
 
 	conn_pool_cut_stalled(s->pool);
 	while ((c = first(s)) && (!c->client || now - c->parked_ms >= s->opts.limits.room_wait_ms))
-		end(c, refuse(&c->error, REFUSE_LIMIT,
-			      "too many unread responses (%zu bytes); try again later",
-			      room_used(&s->room)));
+		parked_end(c, refuse(&c->error, REFUSE_LIMIT,
+				     "too many unread responses (%zu bytes); try again later",
+				     room_used(&s->room)));
 	parked_next(s);
 }
 
@@ -133,13 +133,13 @@ void parked_refuse_all(struct server *s)
 	struct call *c;
 
 	while ((c = first(s)))
-		end(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
+		parked_end(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
 }
 
 int parked_init(struct server *s)
 {
 	list_init(&s->parked);
-	return timer_new(s->loop, look, s, &s->parked_clock);
+	return timer_new(s->loop, parked_look, s, &s->parked_clock);
 }
 
 void parked_done(struct server *s)

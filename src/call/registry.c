@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct slot {
+struct registry_slot {
 	const struct method *method; /* NULL: free */
 	size_t len;                  /* of its name */
 };
@@ -14,7 +14,7 @@ struct registry {
 	const struct method **rows; /* in order */
 	unsigned n_rows;
 	unsigned cap_rows;
-	struct slot *slots;
+	struct registry_slot *slots;
 	unsigned n_slots; /* a power of two, or 0 */
 };
 
@@ -49,20 +49,20 @@ static unsigned hash(const char *name, size_t len)
 	return h ^ h >> 7;
 }
 
-static void insert(struct registry *r, const struct method *m)
+static void registry_insert(struct registry *r, const struct method *m)
 {
 	size_t len = strlen(m->name);
 	unsigned at = hash(m->name, len);
 
 	while (r->slots[at & (r->n_slots - 1)].method)
 		at++;
-	r->slots[at & (r->n_slots - 1)] = (struct slot) {.method = m, .len = len};
+	r->slots[at & (r->n_slots - 1)] = (struct registry_slot) {.method = m, .len = len};
 }
 
 static int rehash(struct registry *r, unsigned n_rows)
 {
 	unsigned n = 64;
-	struct slot *slots;
+	struct registry_slot *slots;
 
 	while (n < n_rows * 2)
 		n *= 2;
@@ -75,7 +75,7 @@ static int rehash(struct registry *r, unsigned n_rows)
 	r->slots = slots;
 	r->n_slots = n;
 	for (unsigned i = 0; i < r->n_rows; i++)
-		insert(r, r->rows[i]);
+		registry_insert(r, r->rows[i]);
 	return 0;
 }
 
@@ -95,7 +95,7 @@ static int add_one(struct registry *r, const struct method *m)
 	if (rehash(r, r->n_rows + 1) != 0)
 		return -ENOMEM;
 	r->rows[r->n_rows++] = m;
-	insert(r, m);
+	registry_insert(r, m);
 	return 0;
 }
 
@@ -112,7 +112,7 @@ int registry_add(struct registry *r, const struct method *methods, unsigned n_me
 
 const struct method *registry_find(const struct registry *r, struct text name)
 {
-	const struct slot *slot;
+	const struct registry_slot *slot;
 	unsigned at;
 
 	if (r->n_slots == 0)

@@ -234,7 +234,7 @@ static int make_server(struct daemon *d)
 }
 
 /* Checks what can be checked before anything is opened. A refusal here means a wrong setting. */
-static int prepare(struct daemon *d, struct error *error)
+static int daemon_prepare(struct daemon *d, struct error *error)
 {
 	int r = loop_new(&d->loop);
 
@@ -277,7 +277,7 @@ static void hand_over_page(const struct daemon *d)
  * Until then the threads have no work, so what follows the store may write to it directly. With the
  * keeper, processes that escape a task become our children.
  */
-static int start(struct daemon *d, struct error *error)
+static int daemon_start(struct daemon *d, struct error *error)
 {
 	return registries_make(d)
 		?: stop_prepare(d)
@@ -372,13 +372,13 @@ int daemon_run(struct settings *s, const struct plan *plan, reload_fn reload)
 	reload_remember(&d);
 	raise_descriptors();
 	child_forbid(!s->programs);
-	r = prepare(&d, &error);
+	r = daemon_prepare(&d, &error);
 	if (r > 0) {
 		tear_down(&d);
 		return complain(error.text, EX_CONFIG);
 	}
 	if (r == 0)
-		r = start(&d, &error);
+		r = daemon_start(&d, &error);
 	if (r != 0) {
 		log_err("could not start", "reason=\"%s\"",
 			error.text[0] ? error.text : fault_words(r));

@@ -53,16 +53,16 @@ static int say_where(struct arena *a, const char *name, const char *address, con
 }
 
 /* The variables that tell a program where we listen, NULL-terminated. */
-struct told {
+struct environments_told {
 	const char *all[DIALECTS_MAX + 1];
 	const char *sessions[2 * DIALECTS_MAX + 1]; /* those for sessions only come first */
 };
 
-static int find_us(const struct server *server, struct arena *a, struct told *ret)
+static int find_us(const struct server *server, struct arena *a, struct environments_told *ret)
 {
 	unsigned n = 0, n_sessions = 0;
 
-	*ret = (struct told) {{NULL}, {NULL}};
+	*ret = (struct environments_told) {{NULL}, {NULL}};
 	for (unsigned i = 0; i < n_dialects; i++) {
 		const struct dialect_home *home = &dialects[i]->home;
 		const char *address = home->told_by ? address_of(server, dialects[i]) : NULL;
@@ -131,7 +131,7 @@ int environments_make(const struct settings *s, const struct server *server, str
 		      struct environments *ret)
 {
 	const char *secrets[SECRETS_MAX + 1];
-	struct told told;
+	struct environments_told told;
 	const struct environment_opts whole = {
 		.from = (const char *const *)environ, .secrets = secrets, .own = told.all};
 	struct environment_opts session = whole;

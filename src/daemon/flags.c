@@ -5,7 +5,7 @@
 #include <sysexits.h>
 
 /* Offers the values of a flag: those that begin with `typed`, each behind `before`. */
-struct offer {
+struct flags_offer {
 	bool zsh;
 	const char *typed;
 	const char *before;
@@ -20,14 +20,14 @@ struct flag_row {
 	/* What completion offers behind it: how ("words", "open", "files", "folders"), and who
 	 * lists them, or NULL. */
 	const char *how;
-	void (*offer)(const struct offer *o);
+	void (*offer)(const struct flags_offer *o);
 };
 
 enum { SAID_MAX = 60 };
 
 /* ---- values that completion offers: all of them are texts of ours ---- */
 
-static void offer_one(const struct offer *o, const char *value, const char *said)
+static void offer_one(const struct flags_offer *o, const char *value, const char *said)
 {
 	if (strncmp(value, o->typed, strlen(o->typed)) != 0)
 		return;
@@ -39,7 +39,7 @@ static void offer_one(const struct offer *o, const char *value, const char *said
 	putchar('\n');
 }
 
-static void offer_dialects(const struct offer *o)
+static void offer_dialects(const struct flags_offer *o)
 {
 	char word[64];
 
@@ -49,7 +49,7 @@ static void offer_dialects(const struct offer *o)
 	}
 }
 
-static void offer_settings(const struct offer *o)
+static void offer_settings(const struct flags_offer *o)
 {
 	static const struct settings none;
 	const struct setting *row;
@@ -62,13 +62,13 @@ static void offer_settings(const struct offer *o)
 	}
 }
 
-static void offer_agents(const struct offer *o)
+static void offer_agents(const struct flags_offer *o)
 {
 	offer_one(o, "recall", "built-in agent that quotes the conversation and the memory");
 	offer_one(o, "none", "start without a default agent");
 }
 
-static void offer_levels(const struct offer *o)
+static void offer_levels(const struct flags_offer *o)
 {
 	for (unsigned i = 0; log_levels[i]; i++)
 		offer_one(o, log_levels[i], NULL);
@@ -176,7 +176,7 @@ void flags_help(FILE *out)
 
 /* ---- completion ---- */
 
-static void offer_flags(const struct offer *o)
+static void offer_flags(const struct flags_offer *o)
 {
 	char word[64];
 
@@ -188,7 +188,7 @@ static void offer_flags(const struct offer *o)
 }
 
 /* "--name" or "--name=..."; only one that takes a value. */
-static const struct flag_row *find_row(const char *word)
+static const struct flag_row *flags_find_row(const char *word)
 {
 	size_t len = strcspn(word, "=");
 
@@ -200,7 +200,7 @@ static const struct flag_row *find_row(const char *word)
 	return NULL;
 }
 
-static void offer_values(const struct flag_row *row, const struct offer *o)
+static void offer_values(const struct flag_row *row, const struct flags_offer *o)
 {
 	puts(row->how);
 	if (row->offer)
@@ -211,11 +211,11 @@ int flags_complete(int n_args, char **args)
 {
 	const char *last = n_args > 1 ? args[n_args - 1] : "";
 	const char *before = n_args > 2 ? args[n_args - 2] : "";
-	struct offer o = {.typed = last, .before = ""};
-	const struct flag_row *row = strchr(before, '=') ? NULL : find_row(before);
+	struct flags_offer o = {.typed = last, .before = ""};
+	const struct flag_row *row = strchr(before, '=') ? NULL : flags_find_row(before);
 
 	o.zsh = n_args > 0 && strcmp(args[0], "zsh") == 0;
-	if (!row && strchr(last, '=') && (row = find_row(last))) {
+	if (!row && strchr(last, '=') && (row = flags_find_row(last))) {
 		o.before = last;
 		o.before_len = (int)strcspn(last, "=") + 1;
 		o.typed = last + o.before_len;

@@ -23,7 +23,7 @@ struct kind {
 
 /* A sweep deletes a little at a time: the rest goes to the end of the writer's queue, so that
  * calls get in between. */
-struct sweep {
+struct housekeeping_sweep {
 	struct work work;
 	struct housekeeping *housekeeping;
 	const struct kind *kind;
@@ -98,20 +98,20 @@ struct housekeeping {
 	struct server *server;
 	struct engine *engine;
 	struct ticker *ticker;
-	struct sweep sweeps[N_KINDS];
+	struct housekeeping_sweep sweeps[N_KINDS];
 	struct work check;
 	struct store_health health;
 };
 
 static int sweep_run(struct work *w, int lane)
 {
-	struct sweep *s = list_entry(w, struct sweep, work);
+	struct housekeeping_sweep *s = list_entry(w, struct housekeeping_sweep, work);
 
 	s->more = false;
 	return s->kind->run(s->housekeeping->engine, &s->more);
 }
 
-static void sweep_start(struct sweep *s)
+static void sweep_start(struct housekeeping_sweep *s)
 {
 	struct server *server = s->housekeeping->server;
 
@@ -121,7 +121,7 @@ static void sweep_start(struct sweep *s)
 
 static void sweep_finished(struct work *w, int result)
 {
-	struct sweep *s = list_entry(w, struct sweep, work);
+	struct housekeeping_sweep *s = list_entry(w, struct housekeeping_sweep, work);
 
 	s->under_way = false;
 	if (result != 0)
@@ -137,9 +137,9 @@ static void sweep_go_on(void *sweep)
 	sweep_start(sweep);
 }
 
-static int sweep_init(struct sweep *s, struct housekeeping *h, const struct kind *kind)
+static int sweep_init(struct housekeeping_sweep *s, struct housekeeping *h, const struct kind *kind)
 {
-	*s = (struct sweep) {
+	*s = (struct housekeeping_sweep) {
 		.work = {.run = sweep_run, .finished = sweep_finished},
 		.housekeeping = h,
 		.kind = kind,

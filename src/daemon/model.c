@@ -35,13 +35,13 @@ int model_check(const struct settings *s, struct error *error)
 
 /* ---- ourselves ---- */
 
-struct target {
+struct model_target {
 	char host[128];
 	unsigned port;
 };
 
 /* Reads http://[USER@]HOST[:PORT][/PATH]; false for anything else. */
-static bool read_target(const char *url, struct target *ret)
+static bool read_target(const char *url, struct model_target *ret)
 {
 	static const char scheme[] = "http://";
 	const char *host = url + sizeof(scheme) - 1;
@@ -112,7 +112,7 @@ static bool read_address(const char *host, struct in6_addr *ret)
 bool model_is_at(const char *url, const struct address *listener)
 {
 	struct in6_addr asked, ours;
-	struct target target;
+	struct model_target target;
 
 	if (listener->kind == ADDRESS_UNIX)
 		return strncmp(url, "unix:", 5) == 0 && strcmp(url + 5, listener->path) == 0;

@@ -56,8 +56,9 @@ static const char *url_of(const struct notify_setting *s)
 	return s->url[0] ? s->url : own ? own : "";
 }
 
-static int make(struct loop *l, const struct notify_setting *s, const struct environment *env,
-		struct notifier **ret, struct error *error)
+static int daemon_notify_make(struct loop *l, const struct notify_setting *s,
+			      const struct environment *env, struct notifier **ret,
+			      struct error *error)
 {
 	struct secrets secrets = {.key = ""};
 	const struct notifier_opts opts = {
@@ -81,7 +82,7 @@ static int make(struct loop *l, const struct notify_setting *s, const struct env
 }
 
 /* One whose key cannot be read is there and says so; the others work. */
-static int add(struct daemon *d, const struct notify_setting *s, struct error *error)
+static int daemon_notify_add(struct daemon *d, const struct notify_setting *s, struct error *error)
 {
 	struct event_condition conditions[NOTIFY_CONDITIONS_MAX];
 	struct notify_rule rule = {
@@ -103,7 +104,7 @@ static int add(struct daemon *d, const struct notify_setting *s, struct error *e
 
 	arena_init(&arena, 4096);
 	r = notify_setting_conditions(s, &arena, conditions, &rule.n_conditions, error)
-		    ?: make(d->loop, s, &d->environments.plain, &notifier, &trouble);
+		    ?: daemon_notify_make(d->loop, s, &d->environments.plain, &notifier, &trouble);
 	/* One that could not be made is there, too. */
 	if (r >= 0)
 		r = notify_add(d->engine->notify, &rule, notifier, trouble.text, error);
@@ -117,7 +118,7 @@ static int add_all(struct daemon *d, struct error *error)
 	int r = 0;
 
 	for (unsigned i = 0; r == 0 && i < s->n; i++)
-		r = add(d, &s->list[i], error);
+		r = daemon_notify_add(d, &s->list[i], error);
 	return r;
 }
 

@@ -48,8 +48,8 @@ static int set_project(struct plan_row *row, const struct settings *s, struct er
 	return 0;
 }
 
-static int add_row(struct plan *p, const struct dialect *d, const char *address,
-		   struct error *error)
+static int daemon_plan_add_row(struct plan *p, const struct dialect *d, const char *address,
+			       struct error *error)
 {
 	struct plan_row *row = &p->rows[p->n];
 	int r;
@@ -77,7 +77,7 @@ static int add_in_project(struct plan *p, const struct settings *s, const struct
 		if (strcmp(p->rows[i].address.path, address + strlen("unix:")) == 0)
 			return 0;
 	}
-	r = add_row(p, d, address, &inner);
+	r = daemon_plan_add_row(p, d, address, &inner);
 	if (r != 0)
 		return refuse(error, r, "project %s: %s", folder, inner.text);
 	p->rows[p->n - 1].skipped_if_broken = true;
@@ -132,7 +132,7 @@ static int add_given(struct plan *p, const struct settings *s, const struct acti
 static int add_port(struct plan *p, const struct settings *s, const struct dialect *d,
 		    struct error *error)
 {
-	int r = add_row(p, d, d->home.address, error);
+	int r = daemon_plan_add_row(p, d, d->home.address, error);
 
 	if (r == 0 && s->root[0])
 		p->rows[p->n - 1].address.port = 0;
@@ -197,7 +197,7 @@ static int add_path(struct plan *p, const struct dialect *d, const char *path, s
 	char address[PLACE_MAX + sizeof("unix:")];
 
 	snprintf(address, sizeof(address), "unix:%s", path);
-	return add_row(p, d, address, error);
+	return daemon_plan_add_row(p, d, address, error);
 }
 
 /* In the runtime directory. */
@@ -299,7 +299,7 @@ static int add_named(struct plan *p, const struct settings *s, struct error *err
 			r = has_own_places(s) ? add_both(p, s, d, error)
 					      : add_default(p, s, d, error);
 		} else if (strcmp(l->address, "off") != 0) {
-			r = add_row(p, d, l->address, error);
+			r = daemon_plan_add_row(p, d, l->address, error);
 			if (r == 0 && d->home.in_project)
 				r = set_project(&p->rows[p->n - 1], s, error);
 		}

@@ -29,7 +29,7 @@ static int dial(const char *path)
 	return -1;
 }
 
-static bool is_ours(int fd)
+static bool running_is_ours(int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -87,7 +87,7 @@ void running_ask(struct running *r, const char *path)
 	*r = (struct running) {.pid = 0};
 	arena_init(&r->arena, 4 * ANSWER_MAX);
 	buf_init(&answer, ANSWER_MAX);
-	if (fd >= 0 && is_ours(fd) && ask(fd, &answer))
+	if (fd >= 0 && running_is_ours(fd) && ask(fd, &answer))
 		read_answer(r, &answer);
 }
 

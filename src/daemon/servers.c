@@ -8,7 +8,7 @@
 
 static const struct agent_server_ops *const kinds[] = {[AGENT_SERVER_OPENCODE] = &opencode_server};
 
-static int add(struct daemon *d, const struct agent_server_setting *s)
+static int servers_add(struct daemon *d, const struct agent_server_setting *s)
 {
 	const struct bridge_opts opts = {
 		.ops = kinds[s->kind],
@@ -36,7 +36,7 @@ int servers_begin(struct daemon *d)
 	int r = bridges_new(&opts, &d->engine->bridges);
 
 	for (unsigned i = 0; r == 0 && i < s->n; i++)
-		r = add(d, &s->list[i]);
+		r = servers_add(d, &s->list[i]);
 	return r;
 }
 
@@ -57,7 +57,8 @@ void servers_reload(struct daemon *d, const struct settings *fresh)
 		const struct agent_server_setting *was =
 			section_find(&agent_server_section, old, now->name);
 
-		int r = was && section_equal(&agent_server_section, was, now) ? 0 : add(d, now);
+		int r = was && section_equal(&agent_server_section, was, now) ? 0
+									      : servers_add(d, now);
 
 		if (r != 0)
 			log_err("could not start bridge to agent server", "server=%s error=%s",

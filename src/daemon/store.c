@@ -91,7 +91,7 @@ static bool stopped(void)
 	return stop_asked != 0;
 }
 
-static void end_line(void)
+static void store_end_line(void)
 {
 	if (line_is_open)
 		printf("\r%*s\r", LINE_WIDTH, "");
@@ -100,7 +100,7 @@ static void end_line(void)
 }
 
 /* One line on a terminal; elsewhere a line whenever the percentage has changed. */
-static void show(const struct move_progress *now)
+static void store_show(const struct move_progress *now)
 {
 	static const char *const phases[] = {"reading", "copying", "checking"};
 	static int said = -1;
@@ -144,7 +144,7 @@ int daemon_move(const char *from, const char *to)
 {
 	const struct move_opts opts = {
 		.digest = digest_hex,
-		.progress = show,
+		.progress = store_show,
 		.stopped = stopped,
 	};
 	struct sigaction action = {.sa_handler = ask_stop};
@@ -156,7 +156,7 @@ int daemon_move(const char *from, const char *to)
 	sigaction(SIGTERM, &action, NULL);
 	on_terminal = isatty(STDOUT_FILENO) == 1;
 	r = store_move(from, to, &opts, &moved, &error);
-	end_line();
+	store_end_line();
 	if (r == -ECANCELED && stopped())
 		return complain("stopped; run the same command again to continue", STOPPED);
 	if (r != 0)

@@ -37,19 +37,20 @@ int hook_say(struct hook_call *h, const struct hook_outcome *o)
 /* ---- deciding ---- */
 
 /* A client that cannot ask again under the same id leaves nothing to decide. */
-static void withdraw(struct hook_call *h)
+static void dialect_hook_withdraw(struct hook_call *h)
 {
 	if (h->bond == BOND_CONNECTION)
 		approval_withdraw(call_approvals(h->call), h->id, TEXT("client"), NULL);
 }
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
+static void dialect_hook_on_decided(void *arg, int r, const struct approval *a,
+				    const struct error *error)
 {
 	struct hook_call *h = arg;
 
 	h->waiter = NULL;
 	if (r == REFUSE_STOPPING)
-		withdraw(h);
+		dialect_hook_withdraw(h);
 	if (r == 0) {
 		h->status = text_of(approval_status_name(a->status));
 		r = hook_say(h, &(struct hook_outcome) {.status = h->status,
@@ -61,7 +62,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 }
 
 /* The client cancelled or disconnected, or the daemon is stopping. */
-static void on_cancel(struct call *c, void *arg)
+static void dialect_hook_on_cancel(struct call *c, void *arg)
 {
 	struct hook_call *h = arg;
 
@@ -70,7 +71,7 @@ static void on_cancel(struct call *c, void *arg)
 	else
 		approval_abandon(h->waiter);
 	h->waiter = NULL;
-	withdraw(h);
+	dialect_hook_withdraw(h);
 	(void)call_fail(c, c->server->stopping
 				   ? refuse(&c->error, REFUSE_STOPPING,
 					    "koined is stopping: retry with the same id")
@@ -110,9 +111,9 @@ struct done hook_decide(struct call *c, struct hook_call *h)
 
 	h->call = c;
 	r = describe(h, &new, &c->error)
-		    ?: approval_wait(call_approvals(c), &new, NULL, on_decided, h, &h->waiter,
-				     &c->error);
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, h);
+		    ?: approval_wait(call_approvals(c), &new, NULL, dialect_hook_on_decided, h,
+				     &h->waiter, &c->error);
+	return r != 0 ? call_fail(c, r) : call_later(c, dialect_hook_on_cancel, h);
 }
 
 /* ---- telling ---- */

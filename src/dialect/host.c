@@ -24,7 +24,7 @@ static void write_host(struct json *j, const struct node *n, const struct host *
 	json_end_object(j);
 }
 
-static struct done handle_list(struct call *c)
+static struct done dialect_host_handle_list(struct call *c)
 {
 	const struct node *n = call_node(c);
 	struct json *j = call_result(c);
@@ -58,7 +58,7 @@ static const struct method rows[] = {
 	{"host.list", "List the hosts that share the store, sorted by name",
 	 "{hosts:[{name:string epoch:integer state:alive|left|lost|unknown labels:string "
 	 "version:string since:time seen_at:time running:integer parallel:integer this:boolean}]}",
-	 .handle = handle_list},
+	 .handle = dialect_host_handle_list},
 	{"host.forget", "Remove a dead host from the list", "{name:string forgotten:true}",
 	 FIELDS(forget_fields, host_in), .where = WRITER, .handle = handle_forget},
 };

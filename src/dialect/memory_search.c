@@ -26,7 +26,7 @@ static void on_vector(void *arg, struct text vector)
 	s->then(c);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void memory_search_on_cancel(struct call *c, void *arg)
 {
 	const struct search_state *s = c->state;
 
@@ -52,9 +52,9 @@ void search_begin_with(struct call *c, struct text query, void (*then)(struct ca
 	if (!s->question)
 		then(c);
 	else if (c->waits)
-		call_wait(c, on_cancel, NULL);
+		call_wait(c, memory_search_on_cancel, NULL);
 	else
-		(void)call_later(c, on_cancel, NULL);
+		(void)call_later(c, memory_search_on_cancel, NULL);
 }
 
 void search_begin(struct call *c, struct text query)

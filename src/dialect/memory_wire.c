@@ -78,7 +78,7 @@ static void write_common(struct json *j, const struct memory *m)
 		json_member_text(j, "content", m->content);
 }
 
-static void write_time(struct json *j, const char *key, int64_t ms)
+static void memory_wire_write_time(struct json *j, const char *key, int64_t ms)
 {
 	char text[ISO_OFFSET_LEN + 1];
 
@@ -96,8 +96,8 @@ void memory_wire_entry(struct json *j, const struct memory *m)
 	write_common(j, m);
 	/* Never null: real clients slice it. */
 	json_member_text(j, "source", m->source);
-	write_time(j, "created_at", m->created_ms);
-	write_time(j, "expires_at", m->expires_ms);
+	memory_wire_write_time(j, "created_at", m->created_ms);
+	memory_wire_write_time(j, "expires_at", m->expires_ms);
 }
 
 static void write_subject_name(struct json *j, const struct memory *m)
@@ -140,7 +140,7 @@ void memory_wire_hit(struct json *j, const struct memory *m)
 }
 
 /* Whether the answer so far can still be completed within the client's limit. */
-static bool fits(const struct call *c, const struct json *j)
+static bool memory_wire_fits(const struct call *c, const struct json *j)
 {
 	size_t max = c->dialect->message_max < j->out->max ? c->dialect->message_max : j->out->max;
 
@@ -175,7 +175,7 @@ void memory_wire_rows(struct call *c, const struct memory *rows, unsigned n, mem
 		size_t len = j->out->len;
 
 		write_object(j, &rows[i], write);
-		if (fits(c, j)) {
+		if (memory_wire_fits(c, j)) {
 			any = true;
 			continue;
 		}
@@ -208,7 +208,7 @@ void memory_wire_added(struct call *c, const struct memory *m, memory_write_fn w
 	struct memory without = *m;
 
 	write_object(j, m, write);
-	if (fits(c, j))
+	if (memory_wire_fits(c, j))
 		return;
 	undo(j, &before, len);
 	without.content = (struct text) {0};

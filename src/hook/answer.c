@@ -3,25 +3,25 @@
 
 #include "hook/inner.h"
 
-struct writer {
+struct hook_answer_writer {
 	struct json j;
 	const struct hook *h;
 	const struct hook_outcome *o;
 };
 
-static bool is(const struct writer *w, const char *status)
+static bool is(const struct hook_answer_writer *w, const char *status)
 {
 	return text_is(w->o->status, status);
 }
 
 /* koined could not be asked, and nothing is wrong with the question: the agent asks by itself. */
-static bool is_nobodys(const struct writer *w)
+static bool is_nobodys(const struct hook_answer_writer *w)
 {
 	return is(w, "unavailable") && !w->o->refused;
 }
 
 /* The human's own words, or else who it was. */
-static void add_reason(struct writer *w, const char *key)
+static void add_reason(struct hook_answer_writer *w, const char *key)
 {
 	const struct hook_outcome *o = w->o;
 	char who[256];
@@ -37,7 +37,7 @@ static void add_reason(struct writer *w, const char *key)
 	json_member_str(&w->j, key, who);
 }
 
-static void add_reasons(struct writer *w, const char *key)
+static void add_reasons(struct hook_answer_writer *w, const char *key)
 {
 	if (is(w, "expired"))
 		json_member_str(&w->j, key, "timed out waiting for an answer");
@@ -61,13 +61,13 @@ void hook_end_specific(struct json *j)
 
 /* ---- a form each ---- */
 
-static void write_empty(struct writer *w)
+static void write_empty(struct hook_answer_writer *w)
 {
 	json_begin_object(&w->j);
 	json_end_object(&w->j);
 }
 
-static void write_plain(struct writer *w)
+static void write_plain(struct hook_answer_writer *w)
 {
 	const struct hook_outcome *o = w->o;
 
@@ -80,7 +80,7 @@ static void write_plain(struct writer *w)
 
 /* Codex takes "ask", a plain "allow" and a "deny" without a reason for mistakes, and runs the
  * command. So a question that koine refuses, such as one that is too large, is denied. */
-static void write_veto(struct writer *w)
+static void write_veto(struct hook_answer_writer *w)
 {
 	if (!is(w, "denied") && !w->o->refused)
 		return;
@@ -90,7 +90,7 @@ static void write_veto(struct writer *w)
 	hook_end_specific(&w->j);
 }
 
-static void write_permission(struct writer *w)
+static void write_permission(struct hook_answer_writer *w)
 {
 	bool allows = is(w, "approved");
 
@@ -123,7 +123,7 @@ static const struct wording {
 	[HOOK_COPILOT] = {false, true, "permissionDecision", "ask", {"permissionDecisionReason"}},
 };
 
-static void write_decision(struct writer *w)
+static void write_decision(struct hook_answer_writer *w)
 {
 	const struct wording *words = &wordings[w->h->form];
 	bool allows = is(w, "approved");
@@ -148,26 +148,26 @@ static void write_decision(struct writer *w)
 		json_end_object(&w->j);
 }
 
-static void write_elicitation(struct writer *w)
+static void write_elicitation(struct hook_answer_writer *w)
 {
 	if (is(w, "responded"))
 		hook_answer_elicitation(w->h, w->o->comment, w->j.out);
 }
 
-static void write_nothing(struct writer *w)
+static void write_nothing(struct hook_answer_writer *w)
 {
 }
 
 void hook_answer(const struct hook *h, const struct hook_outcome *o, struct buf *out)
 {
-	static void (*const writers[N_HOOK_FORMS])(struct writer * w) = {
+	static void (*const writers[N_HOOK_FORMS])(struct hook_answer_writer * w) = {
 		[HOOK_NONE] = write_nothing,     [HOOK_EMPTY] = write_empty,
 		[HOOK_PLAIN] = write_plain,      [HOOK_PRE_TOOL] = write_decision,
 		[HOOK_VETO] = write_veto,        [HOOK_PERMISSION] = write_permission,
 		[HOOK_GEMINI] = write_decision,  [HOOK_CURSOR] = write_decision,
 		[HOOK_COPILOT] = write_decision, [HOOK_ELICITATION] = write_elicitation,
 	};
-	struct writer w = {.j = json_writer(out), .h = h, .o = o};
+	struct hook_answer_writer w = {.j = json_writer(out), .h = h, .o = o};
 
 	writers[h->form](&w);
 }

@@ -163,7 +163,7 @@ static void add_message(struct object_builder *input, struct text message,
 }
 
 /* koine's own ask_human is in the inbox already. */
-static int check(const struct value *in, struct error *error)
+static int elicit_check(const struct value *in, struct error *error)
 {
 	struct text mode = value_text(value_find(in, "mode"));
 	struct text message = value_text(value_find(in, "message"));
@@ -191,7 +191,7 @@ int hook_read_elicitation(struct arena *a, const struct value *in, struct hook *
 		r = hook_is_twice(in, once[i])
 			    ? refuse_form(error, "duplicate member in the hook input")
 			    : 0;
-	r = r ?: check(in, error) ?: find_field(value_find(in, "requested_schema"), &h->field, error);
+	r = r ?: elicit_check(in, error) ?: find_field(value_find(in, "requested_schema"), &h->field, error);
 	if (r != 0)
 		return r;
 	object_begin(&input, a);

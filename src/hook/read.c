@@ -1,6 +1,6 @@
 #include "hook/inner.h"
 
-static struct text text_in(const struct value *in, const char *key)
+static struct text hook_read_text_in(const struct value *in, const char *key)
 {
 	return value_text(value_find(in, key));
 }
@@ -32,7 +32,7 @@ static const struct value *object_in(const struct value *tree, const char *key)
 static int find_event(const struct hook_source *from, struct hook *h, const struct hook_event **ret,
 		      struct error *error)
 {
-	struct text name = text_in(from->tree, "hook_event_name");
+	struct text name = hook_read_text_in(from->tree, "hook_event_name");
 
 	*ret = NULL;
 	h->form = h->vendor->without;
@@ -49,10 +49,10 @@ static int find_event(const struct hook_source *from, struct hook *h, const stru
 		if (!text_is(name, t->event))
 			continue;
 		h->told = t;
-		h->tool = text_cut(text_in(from->tree, h->vendor->tool), HOOK_ID_MAX);
+		h->tool = text_cut(hook_read_text_in(from->tree, h->vendor->tool), HOOK_ID_MAX);
 		h->input = object_in(from->tree, h->vendor->input);
 		if (t->text)
-			h->said = text_in(from->tree, t->text);
+			h->said = hook_read_text_in(from->tree, t->text);
 	}
 	h->form = h->vendor->silent;
 	return refuse(error, REFUSE_METHOD, "this event requires no decision");
@@ -119,7 +119,7 @@ static int read_one_tool(struct arena *a, const struct hook_source *from,
 static bool asks_by_itself(const struct hook *h, const struct value *in)
 {
 	static const char *const modes[] = {"default", "acceptEdits", "plan"};
-	struct text mode = text_in(in, "permission_mode");
+	struct text mode = hook_read_text_in(in, "permission_mode");
 
 	if (h->form == HOOK_PERMISSION || h->vendor->has_no_mode)
 		return true;
@@ -168,7 +168,7 @@ static int read_vendors(struct arena *a, const struct hook_source *from, struct 
 	}
 	if (event && event->tool)
 		return read_one_tool(a, from, event, h, error);
-	h->tool = text_in(from->tree, v->tool);
+	h->tool = hook_read_text_in(from->tree, v->tool);
 	if (hook_is_twice(from->tree, v->tool) || hook_is_twice(from->tree, v->input))
 		return refuse_twice(error);
 	if (h->tool.len == 0)
@@ -181,9 +181,9 @@ static int read_plain(struct arena *a, const struct hook_source *from, struct ho
 		      struct error *error)
 {
 	h->form = HOOK_PLAIN;
-	h->tool = text_in(from->tree, "tool_name");
+	h->tool = hook_read_text_in(from->tree, "tool_name");
 	/* Only here may it be a question rather than a request for permission. */
-	h->kind = text_in(from->tree, "kind");
+	h->kind = hook_read_text_in(from->tree, "kind");
 	if (hook_is_twice(from->tree, "tool_name") || hook_is_twice(from->tree, "tool_input"))
 		return refuse_twice(error);
 	if (h->tool.len > 0)
@@ -198,7 +198,7 @@ static int read_plain(struct arena *a, const struct hook_source *from, struct ho
 static struct text folder_of(const struct value *in)
 {
 	const struct value *roots = value_find(in, "workspace_roots");
-	struct text folder = text_in(in, "cwd");
+	struct text folder = hook_read_text_in(in, "cwd");
 
 	if (!folder.data && roots && roots->kind == VALUE_ARRAY)
 		folder = value_text(roots->first);
@@ -209,9 +209,9 @@ static void read_names(const struct value *in, struct hook *h)
 {
 	const char *session = h->vendor ? h->vendor->session : "session_id";
 
-	h->session = text_cut(text_in(in, session), HOOK_ID_MAX);
+	h->session = text_cut(hook_read_text_in(in, session), HOOK_ID_MAX);
 	h->folder = text_cut(folder_of(in), HOOK_FOLDER_MAX);
-	h->tool_use_id = text_cut(text_in(in, "tool_use_id"), HOOK_ID_MAX);
+	h->tool_use_id = text_cut(hook_read_text_in(in, "tool_use_id"), HOOK_ID_MAX);
 }
 
 /* An event whose name is no text is none that we know, and not the plain form, which has none. */

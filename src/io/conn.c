@@ -197,7 +197,7 @@ static bool would_block(int error)
 }
 
 /* The pieces before out, then out itself, as far as a turn goes. */
-static unsigned gather(struct conn *c, struct iovec *vectors)
+static unsigned conn_gather(struct conn *c, struct iovec *vectors)
 {
 	size_t room = TURN_BYTES;
 	size_t skip = c->sent;
@@ -234,7 +234,7 @@ static void drop_sent(struct conn *c, size_t n)
 static void send_pieces(struct conn *c)
 {
 	struct iovec vectors[N_VECTORS];
-	struct msghdr message = {.msg_iov = vectors, .msg_iovlen = gather(c, vectors)};
+	struct msghdr message = {.msg_iov = vectors, .msg_iovlen = conn_gather(c, vectors)};
 	ssize_t n = sendmsg(c->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 	if (n < 0) {
@@ -268,7 +268,7 @@ static void send_pending(struct conn *c)
 	give_spare(c);
 }
 
-static void cut(struct conn *slow)
+static void conn_cut(struct conn *slow)
 {
 	log_caused(LOG_LEVEL_INFO, "slow client disconnected", "unread=%zu reason=\"%s\"",
 		   conn_pending(slow), "unsent responses to slow clients exceed their limit");
@@ -297,7 +297,7 @@ static void cut_slow(struct conn *c)
 		/* One answer that is too large by itself is no reason. */
 		if (slow == c || (!much && !stalled(slow)))
 			return;
-		cut(slow);
+		conn_cut(slow);
 	}
 }
 
@@ -306,7 +306,7 @@ void conn_pool_cut_stalled(struct conn_pool *p)
 	struct list *first;
 
 	while ((first = list_first(&p->slow)) && stalled(list_entry(first, struct conn, slow_link)))
-		cut(list_entry(first, struct conn, slow_link));
+		conn_cut(list_entry(first, struct conn, slow_link));
 }
 
 /* Nothing is left to send while finishing: shut down, and wait for the peer's end. */
@@ -351,7 +351,7 @@ static void close_out(struct conn *c)
 }
 
 /* Many bytes are not moved but skipped. */
-static void make_room(struct conn *c)
+static void conn_make_room(struct conn *c)
 {
 	if (c->sent == 0 || !list_empty(&c->pieces) || c->sent < c->out.len / 2)
 		return;
@@ -382,7 +382,7 @@ void conn_give(struct conn *c, struct buf *b)
 
 struct buf *conn_out(struct conn *c)
 {
-	make_room(c);
+	conn_make_room(c);
 	take_spare(c);
 	return &c->out;
 }
@@ -409,7 +409,7 @@ static void on_writable(struct conn *c)
 		c->ops->on_drained(c->owner);
 }
 
-static void on_end(struct conn *c)
+static void conn_on_end(struct conn *c)
 {
 	c->eof = true;
 	update_events(c);
@@ -419,7 +419,7 @@ static void on_end(struct conn *c)
 		conn_close(c);
 }
 
-static void on_readable(struct conn *c)
+static void conn_on_readable(struct conn *c)
 {
 	ssize_t n = recv(c->fd, c->pool->read, READ_BYTES, MSG_DONTWAIT);
 
@@ -427,7 +427,7 @@ static void on_readable(struct conn *c)
 		if (!c->finishing)
 			c->ops->on_bytes(c->owner, c->pool->read, (size_t)n);
 	} else if (n == 0) {
-		on_end(c);
+		conn_on_end(c);
 	} else if (!would_block(errno)) {
 		conn_close(c);
 	}
@@ -465,7 +465,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
 	if (events & UV_WRITABLE)
 		on_writable(c);
 	if ((events & UV_READABLE) && (c->events & UV_READABLE) && !c->closed)
-		on_readable(c);
+		conn_on_readable(c);
 	if (!c->closed && c->shut && c->eof)
 		conn_close(c);
 }

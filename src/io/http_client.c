@@ -68,7 +68,7 @@ struct http_fetch {
 };
 
 /* A socket that curl wants to hear of. Freed when its handle has closed. */
-struct watched {
+struct http_client_watched {
 	uv_poll_t uv;
 	struct http_client *client;
 	curl_socket_t fd;
@@ -151,7 +151,7 @@ static bool was_connected(CURL *easy)
 	return curl_easy_getinfo(easy, CURLINFO_PRETRANSFER_TIME_T, &us) == CURLE_OK && us > 0;
 }
 
-static void finish(struct http_fetch *f, CURLcode code)
+static void http_client_finish(struct http_fetch *f, CURLcode code)
 {
 	int error = f->error ? f->error : error_of(code);
 	const struct http_answer answer = {
@@ -173,7 +173,7 @@ static void finish(struct http_fetch *f, CURLcode code)
 
 /* ---- between calls of curl ---- */
 
-static bool add(struct http_client *c, struct http_fetch *f)
+static bool http_client_add(struct http_client *c, struct http_fetch *f)
 {
 	list_append(&c->open, &f->link);
 	f->added = curl_multi_add_handle(c->multi, f->easy) == CURLM_OK;
@@ -182,7 +182,7 @@ static bool add(struct http_client *c, struct http_fetch *f)
 	return f->added;
 }
 
-static void settle(struct http_client *c)
+static void http_client_settle(struct http_client *c)
 {
 	struct list *first;
 
@@ -192,8 +192,8 @@ static void settle(struct http_client *c)
 		struct http_fetch *f = list_entry(first, struct http_fetch, link);
 
 		list_remove(first);
-		if (!add(c, f))
-			finish(f, CURLE_OUT_OF_MEMORY);
+		if (!http_client_add(c, f))
+			http_client_finish(f, CURLE_OUT_OF_MEMORY);
 	}
 }
 
@@ -208,7 +208,7 @@ static void tell_finished(struct http_client *c)
 		if (message->msg != CURLMSG_DONE)
 			continue;
 		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &f);
-		finish(f, message->data.result);
+		http_client_finish(f, message->data.result);
 	}
 }
 
@@ -219,11 +219,11 @@ static void act(struct http_client *c, curl_socket_t fd, int events)
 	c->inside++;
 	curl_multi_socket_action(c->multi, fd, events, &running);
 	c->inside--;
-	settle(c);
+	http_client_settle(c);
 	tell_finished(c);
 }
 
-static void on_timer(void *arg)
+static void http_client_on_timer(void *arg)
 {
 	act(arg, CURL_SOCKET_TIMEOUT, 0);
 }
@@ -241,7 +241,7 @@ static int want_timer(CURLM *multi, long ms, void *arg)
 
 static void on_poll(uv_poll_t *uv, int status, int events)
 {
-	const struct watched *w = uv->data;
+	const struct http_client_watched *w = uv->data;
 	int flags = 0;
 
 	if (status < 0)
@@ -253,9 +253,9 @@ static void on_poll(uv_poll_t *uv, int status, int events)
 	act(w->client, w->fd, flags);
 }
 
-static struct watched *watch(struct http_client *c, curl_socket_t fd)
+static struct http_client_watched *http_client_watch(struct http_client *c, curl_socket_t fd)
 {
-	struct watched *w = calloc(1, sizeof(*w));
+	struct http_client_watched *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return NULL;
@@ -288,7 +288,7 @@ static void give_up(CURL *easy)
 static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *known)
 {
 	struct http_client *c = arg;
-	struct watched *w = known;
+	struct http_client_watched *w = known;
 	int events = 0;
 
 	if (what == CURL_POLL_REMOVE) {
@@ -298,7 +298,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *
 		return 0;
 	}
 	if (!w)
-		w = watch(c, fd);
+		w = http_client_watch(c, fd);
 	if (what & CURL_POLL_IN)
 		events |= UV_READABLE;
 	if (what & CURL_POLL_OUT)
@@ -365,7 +365,7 @@ static void on_idle(void *arg)
 		f->error = -ETIMEDOUT;
 	curl_multi_remove_handle(f->client->multi, f->easy);
 	f->added = false;
-	finish(f, CURLE_OPERATION_TIMEDOUT);
+	http_client_finish(f, CURLE_OPERATION_TIMEDOUT);
 }
 
 /* curl knows how far a running transfer came; for those waiting for a connection it has no time. */
@@ -376,7 +376,7 @@ static void on_total(void *arg)
 	if (f->added)
 		curl_multi_remove_handle(f->client->multi, f->easy);
 	f->added = false;
-	finish(f, CURLE_OPERATION_TIMEDOUT);
+	http_client_finish(f, CURLE_OPERATION_TIMEDOUT);
 }
 
 static int limit_total(struct http_fetch *f, unsigned ms)
@@ -504,7 +504,7 @@ int http_client_fetch(struct http_client *c, const struct http_fetch_opts *opts,
 		return r;
 	if (c->inside) {
 		list_append(&c->waiting, &f->link);
-	} else if (!add(c, f)) {
+	} else if (!http_client_add(c, f)) {
 		fetch_free(f);
 		return -ENOMEM;
 	}
@@ -580,7 +580,7 @@ int http_client_new(struct loop *l, const struct http_client_opts *opts,
 	list_init(&c->waiting);
 	list_init(&c->dropped);
 	c->multi = curl_multi_init();
-	r = c->multi ? timer_new(l, on_timer, c, &c->timer) : -ENOMEM;
+	r = c->multi ? timer_new(l, http_client_on_timer, c, &c->timer) : -ENOMEM;
 	if (r != 0) {
 		http_client_free(c);
 		return r;

@@ -27,12 +27,12 @@ enum {
 
 static const char variable[] = "KOINE_LISTENERS";
 
-struct kept {
+struct inherited_kept {
 	char key[INHERITED_KEY_MAX];
 	int fd, lock_fd; /* -1: none */
 };
 
-static struct kept kept[KEPT_MAX];
+static struct inherited_kept kept[KEPT_MAX];
 static unsigned n_kept;
 static struct activation given;
 static bool keeping, by_manager, was_read;
@@ -49,7 +49,7 @@ void listeners_keep(bool manager)
 	by_manager = manager;
 }
 
-static int copy(int fd)
+static int inherited_copy(int fd)
 {
 	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, HIGH_FD);
 }
@@ -68,11 +68,11 @@ static bool can_name(const char *key)
 
 bool inherited_keep(const char *key, int fd, int lock_fd)
 {
-	struct kept *k = &kept[n_kept];
+	struct inherited_kept *k = &kept[n_kept];
 
 	if (!keeping || n_kept == KEPT_MAX || (by_manager && !can_name(key)))
 		return false;
-	*k = (struct kept) {.fd = copy(fd), .lock_fd = copy(lock_fd)};
+	*k = (struct inherited_kept) {.fd = inherited_copy(fd), .lock_fd = inherited_copy(lock_fd)};
 	if (k->fd < 0 || (lock_fd >= 0 && k->lock_fd < 0)) {
 		closep(&k->fd);
 		closep(&k->lock_fd);
@@ -86,7 +86,7 @@ bool inherited_keep(const char *key, int fd, int lock_fd)
 /* The manager has its own sockets itself. */
 void inherited_keep_given(const char *name, int fd)
 {
-	int other = keeping && !by_manager && given.n < ACTIVATION_MAX ? copy(fd) : -1;
+	int other = keeping && !by_manager && given.n < ACTIVATION_MAX ? inherited_copy(fd) : -1;
 
 	if (other < 0)
 		return;
@@ -170,16 +170,16 @@ void listeners_store(void)
 /* ---- from the program before ---- */
 
 /* In their order: of several that ask for any port each gets its own. */
-static struct kept take_out(struct kept *k)
+static struct inherited_kept take_out(struct inherited_kept *k)
 {
-	struct kept got = *k;
+	struct inherited_kept got = *k;
 
 	n_kept--;
 	memmove(k, k + 1, (size_t)(&kept[n_kept] - k) * sizeof(*k));
 	return got;
 }
 
-static struct kept *find(const char *key)
+static struct inherited_kept *inherited_find(const char *key)
 {
 	for (unsigned i = 0; i < n_kept; i++) {
 		if (strcmp(kept[i].key, key) == 0)
@@ -190,11 +190,11 @@ static struct kept *find(const char *key)
 
 static void accept_as(const char *key, int fd, bool is_lock)
 {
-	struct kept *k = find(key);
+	struct inherited_kept *k = inherited_find(key);
 
 	if (!k && n_kept < KEPT_MAX) {
 		k = &kept[n_kept++];
-		*k = (struct kept) {.fd = -1, .lock_fd = -1};
+		*k = (struct inherited_kept) {.fd = -1, .lock_fd = -1};
 		snprintf(k->key, sizeof(k->key), "%s", key);
 	}
 	if (!k || (is_lock ? k->lock_fd : k->fd) >= 0)
@@ -250,7 +250,7 @@ static void read_once(void)
 		at += used + (at[used] == '\n');
 	_Static_assert(INHERITED_KEY_MAX > 560, "the width below");
 	while (at && n_kept < KEPT_MAX) {
-		struct kept k = {.fd = -1, .lock_fd = -1};
+		struct inherited_kept k = {.fd = -1, .lock_fd = -1};
 
 		if (sscanf(at, "%d %d %560[^\n]%n", &k.fd, &k.lock_fd, key, &used) != 3)
 			break;
@@ -267,10 +267,10 @@ static void read_once(void)
 
 bool inherited_take(const char *key, int *ret_fd, int *ret_lock_fd)
 {
-	struct kept *k, got;
+	struct inherited_kept *k, got;
 
 	read_once();
-	k = find(key);
+	k = inherited_find(key);
 	if (!k)
 		return false;
 	got = take_out(k);
@@ -291,15 +291,15 @@ void listeners_keep_other(const char *name, int fd)
 
 int listeners_take_other(const char *name)
 {
-	struct kept *k;
+	struct inherited_kept *k;
 
 	read_once();
-	k = find(name);
+	k = inherited_find(name);
 	return k ? take_out(k).fd : -1;
 }
 
 /* As a stop does: without a listener, clients must find no socket file. */
-static void remove_file(struct kept *k)
+static void remove_file(struct inherited_kept *k)
 {
 	struct socket_file f = {.lock_fd = k->lock_fd};
 	const char *path = strstr(k->key, unix_address);

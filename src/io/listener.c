@@ -52,7 +52,7 @@ struct listener {
 	void *arg;
 };
 
-static void on_readable(uv_poll_t *poll, int status, int events);
+static void listener_on_readable(uv_poll_t *poll, int status, int events);
 
 static void update_polling(struct listener *l)
 {
@@ -61,7 +61,7 @@ static void update_polling(struct listener *l)
 	if (l->paused || l->starved)
 		uv_poll_stop(&l->poll);
 	else
-		uv_poll_start(&l->poll, UV_READABLE, on_readable);
+		uv_poll_start(&l->poll, UV_READABLE, listener_on_readable);
 }
 
 static bool uid_allowed(const struct listener *l, uid_t uid)
@@ -170,7 +170,7 @@ static void recover(struct listener *l)
 	update_polling(l);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void listener_on_readable(uv_poll_t *poll, int status, int events)
 {
 	struct listener *l = poll->data;
 	int r = status < 0 ? status : accept_some(l);
@@ -337,7 +337,7 @@ static int know_peers(struct listener *l, bool guarded, struct error *error)
 	return 0;
 }
 
-static void write_key(const struct listener *l, char out[INHERITED_KEY_MAX])
+static void listener_write_key(const struct listener *l, char out[INHERITED_KEY_MAX])
 {
 	char address[ADDRESS_TEXT_MAX];
 
@@ -352,7 +352,7 @@ static int bind_own(struct listener *l, int backlog, struct error *error)
 	int r;
 
 	l->is_unix = l->address.kind == ADDRESS_UNIX;
-	write_key(l, key);
+	listener_write_key(l, key);
 	if (inherited_take(key, &l->fd, &l->file.lock_fd))
 		r = l->is_unix ? socket_file_inherit(&l->file, l->address.path, for_others, error)
 			       : 0;
@@ -367,13 +367,13 @@ static int bind_own(struct listener *l, int backlog, struct error *error)
 }
 
 /* The next program takes it, with the lock: its file stays. */
-static void keep(struct listener *l)
+static void listener_keep(struct listener *l)
 {
 	char key[INHERITED_KEY_MAX];
 
 	if (l->fd < 0)
 		return;
-	write_key(l, key);
+	listener_write_key(l, key);
 	if (l->given)
 		inherited_keep_given(l->name, l->fd);
 	else if (!inherited_keep(key, l->fd, l->file.lock_fd))
@@ -385,7 +385,7 @@ static void keep(struct listener *l)
 /* The file is removed while the descriptor is open; see socket_file_remove. */
 static void let_go(struct listener *l)
 {
-	keep(l);
+	listener_keep(l);
 	socket_file_remove(&l->file);
 	closep(&l->fd);
 	closep(&l->ask);
@@ -486,7 +486,7 @@ void listener_resume(struct listener *l)
 	update_polling(l);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void listener_on_closed(uv_handle_t *handle)
 {
 	listener_free(handle->data);
 }
@@ -497,7 +497,7 @@ void listener_close(struct listener *l)
 		return;
 	l->closed = true;
 	timer_stop(l->retry);
-	uv_close((uv_handle_t *)&l->poll, on_closed);
+	uv_close((uv_handle_t *)&l->poll, listener_on_closed);
 	/* Not in the close callback: at exit the loop may never turn again. */
 	let_go(l);
 }

@@ -54,7 +54,7 @@ bool peer_of_unix(int fd, struct peer *ret_peer)
 
 /* ---- one question to the kernel ---- */
 
-struct question {
+struct peer_question {
 	struct nlmsghdr head;
 	struct inet_diag_req_v2 diag;
 };
@@ -103,7 +103,7 @@ static bool same_end(const struct end *a, const struct end *b)
 
 static int send_question(int ask, const struct end *src, const struct end *dst, uint32_t number)
 {
-	struct question q = {
+	struct peer_question q = {
 		.head = {.nlmsg_len = sizeof(q),
 			 .nlmsg_type = SOCK_DIAG_BY_FAMILY,
 			 .nlmsg_flags = NLM_F_REQUEST,
@@ -147,8 +147,8 @@ static int read_answer(int ask, uint32_t number, union answer *ret)
 }
 
 /* The row of the socket whose own end is src. */
-static int find_row(int ask, const struct end *src, const struct end *dst,
-		    struct inet_diag_msg *ret_row)
+static int peer_find_row(int ask, const struct end *src, const struct end *dst,
+			 struct inet_diag_msg *ret_row)
 {
 	static _Thread_local uint32_t last;
 	uint32_t number = ++last;
@@ -185,7 +185,7 @@ int peer_ask_open(int listening, int *ret_ask)
 		return -errno;
 	here = end_of(&name);
 	nobody = (struct end) {.family = here.family};
-	r = find_row(ask, &here, &nobody, &row);
+	r = peer_find_row(ask, &here, &nobody, &row);
 	/* Without the module for TCP the kernel never finds anything. */
 	if (r != 0)
 		return r == -ENOENT ? -EOPNOTSUPP : r;
@@ -229,7 +229,7 @@ static bool ask_for(int ask, const struct sockaddr_storage *our,
 	struct inet_diag_msg row;
 
 	*ret_peer = (struct peer) {.known = false};
-	if (find_row(ask, &src, &dst, &row) != 0 || !tells(&row, &src, &dst))
+	if (peer_find_row(ask, &src, &dst, &row) != 0 || !tells(&row, &src, &dst))
 		return false;
 	*ret_peer = peer_of_row(&row);
 	return true;
@@ -243,7 +243,8 @@ bool peer_at_port(const struct sockaddr_storage *name, struct peer *ret_peer)
 	struct inet_diag_msg row;
 
 	*ret_peer = (struct peer) {.known = false};
-	if (ask < 0 || find_row(ask, &here, &nobody, &row) != 0 || row.idiag_state != TCP_LISTEN)
+	if (ask < 0 || peer_find_row(ask, &here, &nobody, &row) != 0 ||
+	    row.idiag_state != TCP_LISTEN)
 		return false;
 	*ret_peer = peer_of_row(&row);
 	return true;

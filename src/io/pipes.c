@@ -20,7 +20,7 @@
 enum { WAY_BYTES = 32 << 10 };
 
 /* One descriptor. */
-struct side {
+struct pipes_side {
 	uv_poll_t poll;
 	int fd;
 	int flags; /* as they were; -1: not to be set back */
@@ -29,9 +29,9 @@ struct side {
 	struct pipes *join;
 };
 
-struct way {
-	struct side *from;
-	struct side *to;
+struct pipes_way {
+	struct pipes_side *from;
+	struct pipes_side *to;
 	bool ended; /* nothing more comes */
 	size_t at;
 	size_t len;
@@ -39,11 +39,11 @@ struct way {
 };
 
 struct pipes {
-	struct side in;
-	struct side out;
-	struct side inner;
-	struct way up;   /* in to inner */
-	struct way down; /* inner to out */
+	struct pipes_side in;
+	struct pipes_side out;
+	struct pipes_side inner;
+	struct pipes_way up;   /* in to inner */
+	struct pipes_way down; /* inner to out */
 	void (*on_end)(void *arg);
 	void *arg;
 	unsigned n_open;
@@ -83,7 +83,7 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 /* ---- moving bytes ---- */
 
 /* False: there is nothing to read now. */
-static bool fill(struct way *w)
+static bool pipes_fill(struct pipes_way *w)
 {
 	ssize_t n = read(w->from->fd, w->data, sizeof(w->data));
 
@@ -96,7 +96,7 @@ static bool fill(struct way *w)
 }
 
 /* -1: nobody reads there any more; 0: not now. */
-static int drain(struct way *w)
+static int drain(struct pipes_way *w)
 {
 	ssize_t n = write_quietly(w->to->fd, w->data + w->at, w->len - w->at);
 
@@ -107,7 +107,7 @@ static int drain(struct way *w)
 }
 
 /* False: nobody reads. */
-static bool move(struct way *w)
+static bool move(struct pipes_way *w)
 {
 	for (;;) {
 		if (w->at < w->len) {
@@ -115,7 +115,7 @@ static bool move(struct way *w)
 
 			if (r <= 0)
 				return r == 0;
-		} else if (w->ended || !fill(w)) {
+		} else if (w->ended || !pipes_fill(w)) {
 			return true;
 		}
 	}
@@ -123,7 +123,7 @@ static bool move(struct way *w)
 
 static void on_ready(uv_poll_t *p, int status, int events);
 
-static void watch(struct side *s, int events)
+static void pipes_watch(struct pipes_side *s, int events)
 {
 	if (!s->polled)
 		return;
@@ -133,7 +133,7 @@ static void watch(struct side *s, int events)
 		uv_poll_stop(&s->poll);
 }
 
-static bool has_bytes(const struct way *w)
+static bool has_bytes(const struct pipes_way *w)
 {
 	return w->at < w->len;
 }
@@ -142,21 +142,21 @@ static void watch_all(struct pipes *j)
 {
 	int inner = 0;
 
-	watch(&j->in, !j->up.ended && !has_bytes(&j->up) ? UV_READABLE : 0);
-	watch(&j->out, has_bytes(&j->down) ? UV_WRITABLE : 0);
+	pipes_watch(&j->in, !j->up.ended && !has_bytes(&j->up) ? UV_READABLE : 0);
+	pipes_watch(&j->out, has_bytes(&j->down) ? UV_WRITABLE : 0);
 	if (!j->down.ended && !has_bytes(&j->down))
 		inner |= UV_READABLE;
 	if (has_bytes(&j->up) || (!j->in.polled && !j->up.ended))
 		inner |= UV_WRITABLE;
-	watch(&j->inner, inner);
+	pipes_watch(&j->inner, inner);
 }
 
-static void end(struct pipes *j)
+static void pipes_end(struct pipes *j)
 {
 	j->over = true;
-	watch(&j->in, 0);
-	watch(&j->out, 0);
-	watch(&j->inner, 0);
+	pipes_watch(&j->in, 0);
+	pipes_watch(&j->out, 0);
+	pipes_watch(&j->inner, 0);
 	shutdown(j->inner.fd, SHUT_RDWR);
 	if (j->on_end)
 		j->on_end(j->arg);
@@ -172,7 +172,7 @@ static void turn(struct pipes *j)
 		shutdown(j->inner.fd, SHUT_WR);
 	}
 	if (!down || (j->down.ended && !has_bytes(&j->down))) {
-		end(j);
+		pipes_end(j);
 		return;
 	}
 	/* Whoever had the socket does not read any more, but may still write. */
@@ -185,7 +185,7 @@ static void turn(struct pipes *j)
 
 static void on_ready(uv_poll_t *p, int status, int events)
 {
-	struct pipes *j = ((struct side *)p->data)->join;
+	struct pipes *j = ((struct pipes_side *)p->data)->join;
 
 	if (!j->over)
 		turn(j);
@@ -193,19 +193,19 @@ static void on_ready(uv_poll_t *p, int status, int events)
 
 /* ---- from outside ---- */
 
-static void on_closed(uv_handle_t *h)
+static void pipes_on_closed(uv_handle_t *h)
 {
-	struct side *s = h->data;
+	struct pipes_side *s = h->data;
 	struct pipes *j = s->join;
 
 	if (--j->n_open == 0 && j->freed)
 		free(j);
 }
 
-static void close_side(struct side *s)
+static void close_side(struct pipes_side *s)
 {
 	if (s->open)
-		uv_close((uv_handle_t *)&s->poll, on_closed);
+		uv_close((uv_handle_t *)&s->poll, pipes_on_closed);
 	if (s->flags >= 0)
 		(void)fcntl(s->fd, F_SETFL, s->flags);
 }
@@ -225,7 +225,7 @@ void pipes_free(struct pipes *j)
 		free(j);
 }
 
-static int open_side(struct pipes *j, struct loop *l, struct side *s, int fd)
+static int open_side(struct pipes *j, struct loop *l, struct pipes_side *s, int fd)
 {
 	int r;
 
@@ -269,9 +269,9 @@ int pipes_new(struct loop *l, int in, int out, void (*on_end)(void *arg), void *
 
 	if (!j)
 		return -ENOMEM;
-	j->in = (struct side) {.fd = -1, .flags = -1};
-	j->out = (struct side) {.fd = -1, .flags = -1};
-	j->inner = (struct side) {.fd = -1, .flags = -1};
+	j->in = (struct pipes_side) {.fd = -1, .flags = -1};
+	j->out = (struct pipes_side) {.fd = -1, .flags = -1};
+	j->inner = (struct pipes_side) {.fd = -1, .flags = -1};
 	j->up.from = &j->in;
 	j->up.to = &j->inner;
 	j->down.from = &j->inner;

@@ -37,7 +37,7 @@ enum {
 			IN_ONLYDIR | IN_EXCL_UNLINK,
 };
 
-struct folder {
+struct io_watch_folder {
 	struct list by_wd;  /* in a bucket */
 	struct list unseen; /* on the list to be searched, or unlinked */
 	int wd;
@@ -65,7 +65,7 @@ struct watch {
 /* Whether what is found while searching a folder is reported. */
 enum scan { SCAN_SILENT, SCAN_REPORT };
 
-static void tell(struct watch *w, enum watch_event event, const char *path)
+static void io_watch_notify(struct watch *w, enum watch_event event, const char *path)
 {
 	if (!w->closed)
 		w->on_change(w->arg, event, path);
@@ -76,10 +76,10 @@ static struct list *bucket(struct watch *w, int wd)
 	return &w->buckets[(unsigned)wd % N_BUCKETS];
 }
 
-static struct folder *folder_find(struct watch *w, int wd)
+static struct io_watch_folder *folder_find(struct watch *w, int wd)
 {
 	list_for_each (at, following, bucket(w, wd)) {
-		struct folder *f = list_entry(at, struct folder, by_wd);
+		struct io_watch_folder *f = list_entry(at, struct io_watch_folder, by_wd);
 
 		if (f->wd == wd)
 			return f;
@@ -87,7 +87,7 @@ static struct folder *folder_find(struct watch *w, int wd)
 	return NULL;
 }
 
-static void folder_drop(struct watch *w, struct folder *f)
+static void folder_drop(struct watch *w, struct io_watch_folder *f)
 {
 	list_remove(&f->by_wd);
 	list_remove(&f->unseen);
@@ -96,7 +96,7 @@ static void folder_drop(struct watch *w, struct folder *f)
 }
 
 /* Removes the watch, which may be gone already. */
-static void folder_unwatch(struct watch *w, struct folder *f)
+static void folder_unwatch(struct watch *w, struct io_watch_folder *f)
 {
 	inotify_rm_watch(w->fd, f->wd);
 	folder_drop(w, f);
@@ -104,7 +104,7 @@ static void folder_unwatch(struct watch *w, struct folder *f)
 
 static int folder_add(struct watch *w, int wd, const char *path, struct list *unseen)
 {
-	struct folder *f = folder_find(w, wd);
+	struct io_watch_folder *f = folder_find(w, wd);
 
 	/* The kernel knows folders, not names: one that was moved comes back with its old number
 	 * before we have read that it left. */
@@ -140,7 +140,7 @@ static int cope(struct watch *w, int r)
 
 /* Watches one folder and puts it on the list to be searched. A folder that is gone again, or
  * closed to us, is skipped. */
-static int enter(struct watch *w, const char *path, struct list *unseen)
+static int io_watch_enter(struct watch *w, const char *path, struct list *unseen)
 {
 	int wd = inotify_add_watch(w->fd, path, FOLDER_EVENTS | IN_DONT_FOLLOW);
 
@@ -168,7 +168,7 @@ static bool skipped(const struct watch *w, const char *name)
 	return w->skip && w->skip(w->arg, name);
 }
 
-static bool join(char out[PATH_MAX], const char *folder, const char *name)
+static bool io_watch_join(char out[PATH_MAX], const char *folder, const char *name)
 {
 	const char *slash = strcmp(folder, "/") == 0 ? "" : "/";
 
@@ -197,12 +197,12 @@ static int scan_folder(struct watch *w, const char *folder, enum scan scan, stru
 	while (d && r == 0 && !w->closed && (e = readdir(d))) {
 		if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
 			continue;
-		if (!join(path, folder, e->d_name))
+		if (!io_watch_join(path, folder, e->d_name))
 			continue;
 		if (scan == SCAN_REPORT)
-			tell(w, WATCH_CREATE, path);
+			io_watch_notify(w, WATCH_CREATE, path);
 		if (!w->closed && is_folder(dirfd(d), e) && !skipped(w, e->d_name))
-			r = enter(w, path, unseen);
+			r = io_watch_enter(w, path, unseen);
 	}
 	return r;
 }
@@ -214,7 +214,8 @@ static int scan_all(struct watch *w, struct list *unseen, enum scan scan)
 	int r = 0;
 
 	while (!list_empty(unseen)) {
-		struct folder *f = list_entry(list_first(unseen), struct folder, unseen);
+		struct io_watch_folder *f =
+			list_entry(list_first(unseen), struct io_watch_folder, unseen);
 
 		list_remove(&f->unseen);
 		if (r != 0 || w->closed)
@@ -231,7 +232,7 @@ static void folder_arrived(struct watch *w, const char *path)
 	struct list unseen;
 
 	list_init(&unseen);
-	enter(w, path, &unseen);
+	io_watch_enter(w, path, &unseen);
 	scan_all(w, &unseen, SCAN_REPORT);
 }
 
@@ -249,7 +250,7 @@ static void unwatch_folders(struct watch *w, const char *path)
 {
 	for (unsigned i = 0; i < N_BUCKETS; i++) {
 		list_for_each (at, following, &w->buckets[i]) {
-			struct folder *f = list_entry(at, struct folder, by_wd);
+			struct io_watch_folder *f = list_entry(at, struct io_watch_folder, by_wd);
 
 			if (path ? is_below(f->path, path) : f->round != w->round)
 				folder_unwatch(w, f);
@@ -277,14 +278,14 @@ static void rescan(struct watch *w)
 	w->full = false;
 	cope(w, scan_root(w));
 	unwatch_folders(w, NULL);
-	tell(w, WATCH_OVERFLOW, w->root);
+	io_watch_notify(w, WATCH_OVERFLOW, w->root);
 }
 
 /* The root itself is gone or elsewhere; what its watches see is no longer below it. */
 static void root_left(struct watch *w)
 {
 	unwatch_folders(w, w->root);
-	tell(w, WATCH_DELETE, w->root);
+	io_watch_notify(w, WATCH_DELETE, w->root);
 }
 
 static void entry_changed(struct watch *w, const struct inotify_event *e, const char *path)
@@ -292,14 +293,14 @@ static void entry_changed(struct watch *w, const struct inotify_event *e, const 
 	bool folder = e->mask & IN_ISDIR;
 
 	if (e->mask & IN_MODIFY)
-		tell(w, WATCH_MODIFY, path);
+		io_watch_notify(w, WATCH_MODIFY, path);
 	if (e->mask & (IN_DELETE | IN_MOVED_FROM)) {
 		if (folder && e->mask & IN_MOVED_FROM)
 			unwatch_folders(w, path);
-		tell(w, WATCH_DELETE, path);
+		io_watch_notify(w, WATCH_DELETE, path);
 	}
 	if (e->mask & (IN_CREATE | IN_MOVED_TO)) {
-		tell(w, WATCH_CREATE, path);
+		io_watch_notify(w, WATCH_CREATE, path);
 		if (folder && !w->closed && !skipped(w, e->name))
 			folder_arrived(w, path);
 	}
@@ -307,7 +308,7 @@ static void entry_changed(struct watch *w, const struct inotify_event *e, const 
 
 static void handle(struct watch *w, const struct inotify_event *e)
 {
-	struct folder *f;
+	struct io_watch_folder *f;
 	char path[PATH_MAX];
 
 	if (e->mask & IN_Q_OVERFLOW) {
@@ -321,12 +322,12 @@ static void handle(struct watch *w, const struct inotify_event *e)
 		root_left(w);
 	else if (e->mask & IN_IGNORED)
 		folder_drop(w, f);
-	else if (e->len > 0 && join(path, f->path, e->name))
+	else if (e->len > 0 && io_watch_join(path, f->path, e->name))
 		entry_changed(w, e, path);
 }
 
 /* One buffer full each turn, so that a storm of changes leaves room for others. */
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void io_watch_on_readable(uv_poll_t *poll, int status, int events)
 {
 	struct watch *w = poll->data;
 	_Alignas(struct inotify_event) char buffer[EVENTS_SIZE];
@@ -345,7 +346,7 @@ static void watch_free(struct watch *w)
 {
 	for (unsigned i = 0; i < N_BUCKETS; i++) {
 		list_for_each (at, following, &w->buckets[i])
-			folder_drop(w, list_entry(at, struct folder, by_wd));
+			folder_drop(w, list_entry(at, struct io_watch_folder, by_wd));
 	}
 	if (w->fd >= 0)
 		close(w->fd);
@@ -355,7 +356,7 @@ static void watch_free(struct watch *w)
 
 CLEANUP_POINTER(watch, watch_free)
 
-static int explain(const struct watch *w, int r, struct error *error)
+static int io_watch_explain(const struct watch *w, int r, struct error *error)
 {
 	if (r == -ENOENT)
 		return refuse(error, REFUSE_NOT_FOUND, "no such folder: %s", w->root);
@@ -411,18 +412,18 @@ int watch_open(struct loop *l, const char *root, const struct watch_opts *opts,
 	w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	r = w->fd < 0 ? -errno : scan_root(w);
 	if (r != 0)
-		return explain(w, r, error);
+		return io_watch_explain(w, r, error);
 	r = uv_poll_init(loop_uv(l), &w->poll, w->fd);
 	if (r != 0)
 		return r;
 	w->poll.data = w;
 	w->started = true;
-	uv_poll_start(&w->poll, UV_READABLE, on_readable);
+	uv_poll_start(&w->poll, UV_READABLE, io_watch_on_readable);
 	*ret_watch = TAKE(w);
 	return 0;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void io_watch_on_closed(uv_handle_t *handle)
 {
 	watch_free(handle->data);
 }
@@ -432,5 +433,5 @@ void watch_close(struct watch *w)
 	if (!w || w->closed)
 		return;
 	w->closed = true;
-	uv_close((uv_handle_t *)&w->poll, on_closed);
+	uv_close((uv_handle_t *)&w->poll, io_watch_on_closed);
 }

@@ -88,7 +88,7 @@ static void tell_one(struct workers *w, struct work *work, int result)
 	w->n_cancels = before;
 }
 
-static void tell(struct workers *w, struct list *works)
+static void workers_notify(struct workers *w, struct list *works)
 {
 	list_for_each (at, following, works) {
 		struct work *work = list_entry(at, struct work, link);
@@ -109,7 +109,7 @@ static void on_wake(void *arg)
 	pthread_mutex_lock(&w->lock);
 	list_splice(&works, &w->finished);
 	pthread_mutex_unlock(&w->lock);
-	tell(w, &works);
+	workers_notify(w, &works);
 }
 
 /* With the lock held: one, or all. */
@@ -220,7 +220,7 @@ static int commit(struct workers *w, struct pace *pace)
 	return r;
 }
 
-static unsigned count(const struct list *works)
+static unsigned workers_count(const struct list *works)
 {
 	unsigned n = 0;
 
@@ -309,7 +309,7 @@ static void write_part(struct workers *w, struct list *works, struct list *done,
 	run_part(w, works, r, &part);
 	if (r == 0)
 		r = commit(w, pace);
-	note_batch(w, r, pace, count(&part));
+	note_batch(w, r, pace, workers_count(&part));
 	if (r != 0)
 		fail_part(works, &part, r);
 	list_splice(done, &part);
@@ -333,11 +333,11 @@ static void write_batch(struct workers *w, struct list *works, struct pace *pace
  * writer gives them a moment, short beside the time of the commit. A lone writer is never made
  * to wait.
  */
-static void gather(struct workers *w, unsigned n_wanted, const struct pace *pace,
-		   struct list *works)
+static void workers_gather(struct workers *w, unsigned n_wanted, const struct pace *pace,
+			   struct list *works)
 {
 	struct queue *q = &w->writes;
-	unsigned n = count(works);
+	unsigned n = workers_count(works);
 	int64_t wait = pace->commit_ns / GATHER_PART;
 	int64_t until = steady_ns() + (wait < GATHER_MAX_NS ? wait : GATHER_MAX_NS);
 	const struct timespec at = {.tv_sec = until / 1000000000, .tv_nsec = until % 1000000000};
@@ -371,13 +371,13 @@ static void *writer_main(void *arg)
 
 		exchange(w, &w->writes, true, &works);
 		/* Those that already waited, and those that were just answered. */
-		n_wanted = pace.n_works + count(&works);
+		n_wanted = pace.n_works + workers_count(&works);
 		if (list_empty(&works))
 			await_work(w, &w->writes, true, &works);
 		if (list_empty(&works))
 			return NULL;
-		gather(w, n_wanted, &pace, &works);
-		pace.n_works = count(&works);
+		workers_gather(w, n_wanted, &pace, &works);
+		pace.n_works = workers_count(&works);
 		write_batch(w, &works, &pace);
 	}
 }

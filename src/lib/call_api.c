@@ -112,7 +112,7 @@ void koine_call_fail(struct koine_call *c, int64_t code, const char *message, co
 	(void)call_fail_with(inner(c), code, text_of(message), text_of(data));
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void call_api_on_cancel(struct call *c, void *arg)
 {
 	const struct host_call *state = c->state;
 
@@ -129,5 +129,5 @@ void koine_call_later(struct koine_call *c, void (*cancel)(struct koine_call *c,
 
 	state->on_cancel = cancel;
 	state->cancel_arg = arg;
-	(void)call_later(call, on_cancel, NULL);
+	(void)call_later(call, call_api_on_cancel, NULL);
 }

@@ -211,8 +211,8 @@ int caller_submit(struct koine_client *c, const char *method, const char *params
 }
 
 /* Takes the call off its list and tells whoever waits for it. Takes the answer. */
-static void settle(struct koine_client *c, struct pending *p, int result,
-		   struct koine_answer *answer)
+static void caller_call_settle(struct koine_client *c, struct pending *p, int result,
+			       struct koine_answer *answer)
 {
 	list_remove(&p->link);
 	c->n_pending--;
@@ -282,7 +282,7 @@ void caller_pump(struct koine_client *c)
 			return;
 		move_to_sent(c, p);
 		if (p->id == 0 && !c->is_http)
-			settle(c, p, p->fault, NULL);
+			caller_call_settle(c, p, p->fault, NULL);
 	}
 }
 
@@ -297,7 +297,7 @@ void caller_fail(struct koine_client *c, struct list *calls, int fault)
 	list_init(&failed);
 	list_splice(&failed, calls);
 	while ((first = list_first(&failed)))
-		settle(c, list_entry(first, struct pending, link), fault, NULL);
+		caller_call_settle(c, list_entry(first, struct pending, link), fault, NULL);
 }
 
 /* What was never sent goes out on a new connection. */
@@ -323,7 +323,7 @@ int caller_lost(struct koine_client *c, int fault)
 }
 
 /* As much of a server's words as fits into ours, cut between characters. */
-static struct text cut(struct text t)
+static struct text caller_call_cut(struct text t)
 {
 	if (t.len <= WORDS_MAX)
 		return t;
@@ -337,7 +337,7 @@ static int settle_answer(struct koine_client *c, struct pending *p, struct koine
 	int r = answer_sort(a);
 
 	if (r == KOINE_ERROR_ANSWER) {
-		struct text message = cut(value_text(value_find(a->error, "message")));
+		struct text message = caller_call_cut(value_text(value_find(a->error, "message")));
 
 		caller_set_error(c, "%.*s (code %lld)", TEXT_ARGS(message), (long long)a->code);
 	}
@@ -349,7 +349,7 @@ static int settle_answer(struct koine_client *c, struct pending *p, struct koine
 					 TEXT_ARGS(value_text(value_find(a->error, "message"))));
 		koine_answer_free(TAKE(a));
 	}
-	settle(c, p, r, a);
+	caller_call_settle(c, p, r, a);
 	return 0;
 }
 
@@ -466,7 +466,7 @@ static struct text said_words(const struct koine_answer *a)
 		words = value_text(a->error->kind == VALUE_STRING
 					   ? a->error
 					   : value_find(a->error, "message"));
-	return cut(words);
+	return caller_call_cut(words);
 }
 
 /* `a` is what was in the body, if it was JSON. */
@@ -512,14 +512,15 @@ static int take_http_message(struct koine_client *c, const struct frame *frame, 
 	if (!http->keep_alive || c->out.len > 0)
 		caller_drop(c);
 	if (p->id == 0)
-		settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason, a), NULL);
+		caller_call_settle(c, p, status < 400 ? 0 : http_fault(c, p, status, reason, a),
+				   NULL);
 	else if (is_answer)
 		settle_answer(c, p, TAKE(a));
 	else
-		settle(c, p,
-		       r < 0 ? bad_message(c, r, &error, false)
-			     : http_fault(c, p, status, reason, a),
-		       NULL);
+		caller_call_settle(c, p,
+				   r < 0 ? bad_message(c, r, &error, false)
+					 : http_fault(c, p, status, reason, a),
+				   NULL);
 	koine_answer_free(a);
 	reopen_if_needed(c);
 	return 0;
@@ -618,7 +619,7 @@ static void expire_list(struct koine_client *c, struct list *calls, uint64_t now
 		/* Over http the late answer would be taken for the next one's. */
 		if (c->is_http && calls == &c->sent)
 			caller_drop(c);
-		settle(c, p, p->fault != 0 ? p->fault : -ETIMEDOUT, NULL);
+		caller_call_settle(c, p, p->fault != 0 ? p->fault : -ETIMEDOUT, NULL);
 	}
 }
 

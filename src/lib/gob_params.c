@@ -14,28 +14,28 @@ enum { SHAPES_BYTES = 1 << 20 };
 struct draft_field {
 	const char *name;
 	size_t len;
-	const struct draft *draft;
+	const struct gob_params_draft *draft;
 	struct draft_field *next;
 };
 
-struct draft {
-	enum gob_kind kind;        /* 0: null, which goes with anything */
-	bool is_told;              /* by a "$": a number that stays what it is */
-	const struct draft *elem;  /* slice, map; NULL: it has no elements */
-	struct draft_field *first; /* struct */
+struct gob_params_draft {
+	enum gob_kind kind;                  /* 0: null, which goes with anything */
+	bool is_told;                        /* by a "$": a number that stays what it is */
+	const struct gob_params_draft *elem; /* slice, map; NULL: it has no elements */
+	struct draft_field *first;           /* struct */
 	struct draft_field *last;
 	unsigned n_fields;
 };
 
-static const struct draft draft_null;
-static const struct draft draft_bool = {.kind = GOB_BOOL};
-static const struct draft draft_int = {.kind = GOB_INT};
-static const struct draft draft_uint = {.kind = GOB_UINT};
-static const struct draft draft_float = {.kind = GOB_FLOAT};
-static const struct draft draft_told_int = {.kind = GOB_INT, .is_told = true};
-static const struct draft draft_string = {.kind = GOB_STRING};
-static const struct draft draft_bytes = {.kind = GOB_BYTES};
-static const struct draft draft_interface = {.kind = GOB_INTERFACE};
+static const struct gob_params_draft draft_null;
+static const struct gob_params_draft draft_bool = {.kind = GOB_BOOL};
+static const struct gob_params_draft draft_int = {.kind = GOB_INT};
+static const struct gob_params_draft draft_uint = {.kind = GOB_UINT};
+static const struct gob_params_draft draft_float = {.kind = GOB_FLOAT};
+static const struct gob_params_draft draft_told_int = {.kind = GOB_INT, .is_told = true};
+static const struct gob_params_draft draft_string = {.kind = GOB_STRING};
+static const struct gob_params_draft draft_bytes = {.kind = GOB_BYTES};
+static const struct gob_params_draft draft_interface = {.kind = GOB_INTERFACE};
 
 struct drafting {
 	struct arena *arena;
@@ -44,7 +44,7 @@ struct drafting {
 };
 
 /* Remembers the first failure; returns NULL, for the drafting functions. */
-static const struct draft *fail(struct drafting *d, int err)
+static const struct gob_params_draft *gob_params_fail(struct drafting *d, int err)
 {
 	if (d->err == 0)
 		d->err = err;
@@ -56,17 +56,19 @@ static void *alloc(struct drafting *d, size_t n)
 	void *p = arena_zalloc(d->arena, n);
 
 	if (!p)
-		fail(d, -ENOMEM);
+		gob_params_fail(d, -ENOMEM);
 	return p;
 }
 
-static const struct draft *draft_of(struct drafting *d, struct value *v);
+static const struct gob_params_draft *draft_of(struct drafting *d, struct value *v);
 
 /* ---- two drafts, one type ---- */
 
-static const struct draft *merge(struct drafting *d, const struct draft *a, const struct draft *b);
+static const struct gob_params_draft *merge(struct drafting *d, const struct gob_params_draft *a,
+					    const struct gob_params_draft *b);
 
-static struct draft_field *find_field(const struct draft *draft, const char *name, size_t len)
+static struct draft_field *find_field(const struct gob_params_draft *draft, const char *name,
+				      size_t len)
 {
 	for (struct draft_field *f = draft->first; f; f = f->next) {
 		if (f->len == len && memcmp(f->name, name, len) == 0)
@@ -75,15 +77,16 @@ static struct draft_field *find_field(const struct draft *draft, const char *nam
 	return NULL;
 }
 
-static void add_field(struct drafting *d, struct draft *to, const char *name, size_t len,
-		      const struct draft *draft)
+static void add_field(struct drafting *d, struct gob_params_draft *to, const char *name, size_t len,
+		      const struct gob_params_draft *draft)
 {
 	struct draft_field *f;
 
 	if (to->n_fields == GOB_FIELDS_MAX || memchr(name, '\0', len)) {
-		fail(d, refuse(d->error, REFUSE_PARAMS, "an object has %s",
-			       to->n_fields == GOB_FIELDS_MAX ? "too many members"
-							      : "a member name with a NUL byte"));
+		gob_params_fail(d, refuse(d->error, REFUSE_PARAMS, "an object has %s",
+					  to->n_fields == GOB_FIELDS_MAX
+						  ? "too many members"
+						  : "a member name with a NUL byte"));
 		return;
 	}
 	f = alloc(d, sizeof(*f));
@@ -99,11 +102,12 @@ static void add_field(struct drafting *d, struct draft *to, const char *name, si
 }
 
 /* A struct with the fields of both. Where nothing is new, it is the first. */
-static const struct draft *merge_structs(struct drafting *d, const struct draft *a,
-					 const struct draft *b)
+static const struct gob_params_draft *merge_structs(struct drafting *d,
+						    const struct gob_params_draft *a,
+						    const struct gob_params_draft *b)
 {
 	/* Each was made for one value, and this is the only way to reach it again. */
-	struct draft *both = (struct draft *)a;
+	struct gob_params_draft *both = (struct gob_params_draft *)a;
 	struct draft_field *expected = both->first;
 
 	for (const struct draft_field *f = b->first; f && d->err == 0; f = f->next) {
@@ -121,10 +125,10 @@ static const struct draft *merge_structs(struct drafting *d, const struct draft 
 	return both;
 }
 
-static const struct draft *merge_elems(struct drafting *d, const struct draft *a,
-				       const struct draft *b)
+static const struct gob_params_draft *
+merge_elems(struct drafting *d, const struct gob_params_draft *a, const struct gob_params_draft *b)
 {
-	struct draft *both;
+	struct gob_params_draft *both;
 
 	if (!a->elem || !b->elem || a->elem == b->elem)
 		return a->elem ? a : b;
@@ -136,13 +140,14 @@ static const struct draft *merge_elems(struct drafting *d, const struct draft *a
 	return both;
 }
 
-static bool is_free_number(const struct draft *draft)
+static bool is_free_number(const struct gob_params_draft *draft)
 {
 	return (draft->kind == GOB_INT && !draft->is_told) || draft->kind == GOB_FLOAT;
 }
 
 /* The type that holds both: an interface at worst. */
-static const struct draft *merge(struct drafting *d, const struct draft *a, const struct draft *b)
+static const struct gob_params_draft *merge(struct drafting *d, const struct gob_params_draft *a,
+					    const struct gob_params_draft *b)
 {
 	if (d->err != 0 || !a || !b)
 		return NULL;
@@ -174,10 +179,11 @@ static void become(struct value *v, const struct value *other)
 	v->next = was.next;
 }
 
-static const struct draft *unfit(struct drafting *d, const struct value *told, const char *want)
+static const struct gob_params_draft *unfit(struct drafting *d, const struct value *told,
+					    const char *want)
 {
-	return fail(d, refuse(d->error, REFUSE_PARAMS, "%.*s requires %s", (int)told->key_len,
-			      told->key, want));
+	return gob_params_fail(d, refuse(d->error, REFUSE_PARAMS, "%.*s requires %s",
+					 (int)told->key_len, told->key, want));
 }
 
 static bool is_digits(const struct value *v)
@@ -202,7 +208,8 @@ static bool is_number(const struct value *told, struct value *ret)
 	return told->kind == VALUE_NUMBER || told->kind == VALUE_STRING;
 }
 
-static const struct draft *take_int(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_int(struct drafting *d, struct value *v,
+					       const struct value *told)
 {
 	struct value number;
 	int64_t n;
@@ -213,7 +220,8 @@ static const struct draft *take_int(struct drafting *d, struct value *v, const s
 	return &draft_told_int;
 }
 
-static const struct draft *take_uint(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_uint(struct drafting *d, struct value *v,
+						const struct value *told)
 {
 	struct value number;
 
@@ -224,7 +232,8 @@ static const struct draft *take_uint(struct drafting *d, struct value *v, const 
 }
 
 /* With a point in it, so that it is a float for those who see only the number. */
-static const struct draft *take_float(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_float(struct drafting *d, struct value *v,
+						 const struct value *told)
 {
 	struct value number = *told;
 	int64_t n;
@@ -245,7 +254,8 @@ static const struct draft *take_float(struct drafting *d, struct value *v, const
 	return &draft_float;
 }
 
-static const struct draft *take_bytes(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_bytes(struct drafting *d, struct value *v,
+						 const struct value *told)
 {
 	struct value bytes = *told;
 	char *to;
@@ -268,21 +278,22 @@ static const struct draft *take_bytes(struct drafting *d, struct value *v, const
 }
 
 /* What all children have in common; NULL when there are none. */
-static const struct draft *draft_elems(struct drafting *d, struct value *v)
+static const struct gob_params_draft *draft_elems(struct drafting *d, struct value *v)
 {
-	const struct draft *elem = NULL;
+	const struct gob_params_draft *elem = NULL;
 
 	for (struct value *child = v->first; child && d->err == 0; child = child->next) {
-		const struct draft *draft = draft_of(d, child);
+		const struct gob_params_draft *draft = draft_of(d, child);
 
 		elem = elem ? merge(d, elem, draft) : draft;
 	}
 	return elem;
 }
 
-static const struct draft *draft_list(struct drafting *d, struct value *v, enum gob_kind kind)
+static const struct gob_params_draft *draft_list(struct drafting *d, struct value *v,
+						 enum gob_kind kind)
 {
-	struct draft *draft = alloc(d, sizeof(*draft));
+	struct gob_params_draft *draft = alloc(d, sizeof(*draft));
 
 	if (!draft)
 		return NULL;
@@ -291,7 +302,8 @@ static const struct draft *draft_list(struct drafting *d, struct value *v, enum 
 	return draft;
 }
 
-static const struct draft *take_map(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_map(struct drafting *d, struct value *v,
+					       const struct value *told)
 {
 	if (told->kind != VALUE_OBJECT)
 		return unfit(d, told, "an object");
@@ -299,7 +311,8 @@ static const struct draft *take_map(struct drafting *d, struct value *v, const s
 	return draft_list(d, v, GOB_MAP);
 }
 
-static const struct draft *take_any(struct drafting *d, struct value *v, const struct value *told)
+static const struct gob_params_draft *take_any(struct drafting *d, struct value *v,
+					       const struct value *told)
 {
 	become(v, told);
 	draft_of(d, v);
@@ -308,13 +321,14 @@ static const struct draft *take_any(struct drafting *d, struct value *v, const s
 
 static const struct {
 	const char *name;
-	const struct draft *(*take)(struct drafting *d, struct value *v, const struct value *told);
+	const struct gob_params_draft *(*take)(struct drafting *d, struct value *v,
+					       const struct value *told);
 } forms[] = {
 	{"$int", take_int},     {"$uint", take_uint}, {"$float", take_float},
 	{"$bytes", take_bytes}, {"$map", take_map},   {"$any", take_any},
 };
 
-static const struct draft *draft_form(struct drafting *d, struct value *v)
+static const struct gob_params_draft *draft_form(struct drafting *d, struct value *v)
 {
 	const struct value *told = v->first;
 	struct text name = {.data = told->key, .len = told->key_len};
@@ -323,22 +337,23 @@ static const struct draft *draft_form(struct drafting *d, struct value *v)
 		if (text_is(name, forms[i].name))
 			return forms[i].take(d, v, told);
 	}
-	return fail(d, refuse(d->error, REFUSE_PARAMS,
-			      "unknown type '%.*s': use $int, $uint, $float, $bytes, $map or $any",
-			      (int)(name.len < 40 ? name.len : 40), name.data));
+	return gob_params_fail(
+		d, refuse(d->error, REFUSE_PARAMS,
+			  "unknown type '%.*s': use $int, $uint, $float, $bytes, $map or $any",
+			  (int)(name.len < 40 ? name.len : 40), name.data));
 }
 
 /* ---- drafts of values ---- */
 
-static const struct draft *draft_struct(struct drafting *d, struct value *v)
+static const struct gob_params_draft *draft_struct(struct drafting *d, struct value *v)
 {
-	struct draft *draft = alloc(d, sizeof(*draft));
+	struct gob_params_draft *draft = alloc(d, sizeof(*draft));
 
 	if (!draft)
 		return NULL;
 	draft->kind = GOB_STRUCT;
 	for (struct value *child = v->first; child && d->err == 0; child = child->next) {
-		const struct draft *type = draft_of(d, child);
+		const struct gob_params_draft *type = draft_of(d, child);
 		struct draft_field *before = find_field(draft, child->key, child->key_len);
 
 		/* Of two members with one name the last counts, as in every lookup. */
@@ -350,7 +365,7 @@ static const struct draft *draft_struct(struct drafting *d, struct value *v)
 	return draft;
 }
 
-static const struct draft *draft_number(struct drafting *d, const struct value *v)
+static const struct gob_params_draft *draft_number(struct drafting *d, const struct value *v)
 {
 	int64_t n;
 	double f;
@@ -361,10 +376,10 @@ static const struct draft *draft_number(struct drafting *d, const struct value *
 		return &draft_uint;
 	if (value_double(v, &f))
 		return &draft_float;
-	return fail(d, refuse(d->error, REFUSE_PARAMS, "a number has too many digits"));
+	return gob_params_fail(d, refuse(d->error, REFUSE_PARAMS, "a number has too many digits"));
 }
 
-static const struct draft *draft_of(struct drafting *d, struct value *v)
+static const struct gob_params_draft *draft_of(struct drafting *d, struct value *v)
 {
 	switch ((enum value_kind)v->kind) {
 	case VALUE_NULL:
@@ -436,8 +451,8 @@ static struct gob_shape *copy_shape(struct gob_shapes *s, const struct gob_shape
 	return copy->name ? copy : NULL;
 }
 
-static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
-				    const struct gob_shape *made)
+static const struct gob_shape *gob_params_keep(struct drafting *d, struct gob_shapes *s,
+					       const struct gob_shape *made)
 {
 	struct gob_shape *copy;
 
@@ -447,7 +462,7 @@ static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
 	}
 	copy = s->n < GOB_SHAPES_MAX ? copy_shape(s, made) : NULL;
 	if (!copy) {
-		fail(d, refuse(d->error, REFUSE_LIMIT, "too many parameter types"));
+		gob_params_fail(d, refuse(d->error, REFUSE_LIMIT, "too many parameter types"));
 		return NULL;
 	}
 	s->all[s->n++] = copy;
@@ -455,17 +470,17 @@ static const struct gob_shape *keep(struct drafting *d, struct gob_shapes *s,
 }
 
 static const struct gob_shape *shape_of(struct drafting *d, struct gob_shapes *s, const char *name,
-					const struct draft *draft);
+					const struct gob_params_draft *draft);
 
 /* Nothing is known of its type, and there is nothing to send either. */
-static bool is_nothing(const struct draft *draft)
+static bool is_nothing(const struct gob_params_draft *draft)
 {
 	return draft->kind == 0 ||
 	       ((draft->kind == GOB_SLICE || draft->kind == GOB_MAP) && !draft->elem);
 }
 
 static const struct gob_shape *struct_shape(struct drafting *d, struct gob_shapes *s,
-					    const char *name, const struct draft *draft)
+					    const char *name, const struct gob_params_draft *draft)
 {
 	struct gob_shape made = {.kind = GOB_STRUCT, .name = name};
 	struct gob_shape_field *fields = alloc(d, draft->n_fields * sizeof(*fields));
@@ -477,7 +492,7 @@ static const struct gob_shape *struct_shape(struct drafting *d, struct gob_shape
 			continue;
 		field = arena_copy(d->arena, f->name, f->len);
 		if (!field) {
-			fail(d, -ENOMEM);
+			gob_params_fail(d, -ENOMEM);
 			break;
 		}
 		fields[made.n_fields].name = field;
@@ -487,11 +502,11 @@ static const struct gob_shape *struct_shape(struct drafting *d, struct gob_shape
 	if (d->err != 0)
 		return NULL;
 	made.fields = fields;
-	return made.n_fields > 0 ? keep(d, s, &made) : &gob_shape_empty_struct;
+	return made.n_fields > 0 ? gob_params_keep(d, s, &made) : &gob_shape_empty_struct;
 }
 
 static const struct gob_shape *list_shape(struct drafting *d, struct gob_shapes *s,
-					  const char *name, const struct draft *draft)
+					  const char *name, const struct gob_params_draft *draft)
 {
 	struct gob_shape made = {.kind = draft->kind, .name = ""};
 
@@ -500,12 +515,12 @@ static const struct gob_shape *list_shape(struct drafting *d, struct gob_shapes 
 	made.elem = draft->elem ? shape_of(d, s, name, draft->elem) : &gob_shape_interface;
 	if (made.elem == &gob_shape_interface)
 		return draft->kind == GOB_MAP ? &gob_shape_any_map : &gob_shape_any_slice;
-	return d->err == 0 ? keep(d, s, &made) : NULL;
+	return d->err == 0 ? gob_params_keep(d, s, &made) : NULL;
 }
 
 /* name: of a struct; Go mentions it when a field is wrong. */
 static const struct gob_shape *shape_of(struct drafting *d, struct gob_shapes *s, const char *name,
-					const struct draft *draft)
+					const struct gob_params_draft *draft)
 {
 	if (d->err != 0)
 		return NULL;
@@ -540,13 +555,13 @@ int gob_params_read(struct gob_shapes *s, struct arena *a, struct value *v,
 		    const struct gob_shape **ret_shape, struct error *error)
 {
 	struct drafting d = {.arena = a, .error = error};
-	const struct draft *draft = draft_of(&d, v);
+	const struct gob_params_draft *draft = draft_of(&d, v);
 	const struct gob_shape *shape;
 
 	/* Go has no value for it at the top level. */
 	if (d.err == 0 && (draft->kind == 0 || draft->kind == GOB_INTERFACE))
-		fail(&d, refuse(error, REFUSE_PARAMS,
-				"null and $any cannot be used as the parameter value"));
+		gob_params_fail(&d, refuse(error, REFUSE_PARAMS,
+					   "null and $any cannot be used as the parameter value"));
 	shape = d.err == 0 ? shape_of(&d, s, "Args", draft) : NULL;
 	if (d.err != 0)
 		return d.err;

@@ -41,7 +41,7 @@ static size_t all_text(const struct koine_method *m)
 	return n;
 }
 
-static const char *keep(char **at, const char *s)
+static const char *host_method_keep(char **at, const char *s)
 {
 	size_t n = text_size(s);
 	char *copy = *at;
@@ -56,8 +56,8 @@ static const char *keep(char **at, const char *s)
 static void copy_field(struct field *to, const struct koine_field *from, char **at, size_t i)
 {
 	*to = (struct field) {
-		.name = keep(at, from->name),
-		.doc = keep(at, from->doc),
+		.name = host_method_keep(at, from->name),
+		.doc = host_method_keep(at, from->doc),
 		.type = types[from->type],
 		.items = items[from->type],
 		.required = from->required,
@@ -109,8 +109,8 @@ int host_method_new(const struct koine_method *m, struct host_method **ret_metho
 	for (size_t i = 0; i < m->n_fields; i++)
 		copy_field(&h->fields[i], &m->fields[i], &at, i);
 	h->row = (struct method) {
-		.name = keep(&at, m->name),
-		.doc = keep(&at, m->doc),
+		.name = host_method_keep(&at, m->name),
+		.doc = host_method_keep(&at, m->doc),
 		.fields = h->fields,
 		.n_fields = (unsigned)m->n_fields,
 		.in_size = m->n_fields * SLOT,

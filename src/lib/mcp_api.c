@@ -12,7 +12,7 @@
 enum { KEY_SIZE = 32 };
 
 /* A tool, resource, prompt or completion, with everything that it points to. */
-struct offer {
+struct mcp_api_offer {
 	struct list link;
 	struct host_method *method;
 	union {
@@ -38,7 +38,7 @@ static const struct dialect host_mcp_dialect = {.name = "mcp", MCP_DIALECT};
 /* ---- texts ---- */
 
 /* False without memory. NULL stays NULL. */
-static bool keep(char **slot, const char *text, const char **ret)
+static bool mcp_api_keep(char **slot, const char *text, const char **ret)
 {
 	*slot = text ? strdup(text) : NULL;
 	*ret = *slot;
@@ -53,7 +53,7 @@ static void free_texts(char *texts[4])
 
 /* ---- making one ---- */
 
-static void offer_free(struct offer *o)
+static void offer_free(struct mcp_api_offer *o)
 {
 	list_remove(&o->link);
 	host_method_free(o->method);
@@ -64,7 +64,7 @@ static void offer_free(struct offer *o)
 static void mcp_done(struct koine_mcp *m)
 {
 	while (!list_empty(&m->offers))
-		offer_free(list_entry(list_first(&m->offers), struct offer, link));
+		offer_free(list_entry(list_first(&m->offers), struct mcp_api_offer, link));
 	mcp_free(m->mcp);
 	free_texts(m->texts);
 	list_remove(&m->link);
@@ -98,10 +98,10 @@ static int open_mcp(struct koine_mcp *m, const struct koine_mcp_info *info)
 		.tasks = info->flags & KOINE_MCP_TASKS,
 	};
 
-	if (!keep(&m->texts[0], info->name, &opts.name) ||
-	    !keep(&m->texts[1], info->version, &opts.version) ||
-	    !keep(&m->texts[2], info->title, &opts.title) ||
-	    !keep(&m->texts[3], info->instructions, &opts.instructions))
+	if (!mcp_api_keep(&m->texts[0], info->name, &opts.name) ||
+	    !mcp_api_keep(&m->texts[1], info->version, &opts.version) ||
+	    !mcp_api_keep(&m->texts[2], info->title, &opts.title) ||
+	    !mcp_api_keep(&m->texts[3], info->instructions, &opts.instructions))
 		return -ENOMEM;
 	if (info->key) {
 		memcpy(m->key, info->key, KEY_SIZE);
@@ -136,9 +136,10 @@ int koine_mcp_new(struct koine_server *s, const struct koine_mcp_info *info,
 
 /* ---- offers ---- */
 
-static int offer_new(struct koine_mcp *m, const struct koine_method *method, struct offer **ret)
+static int offer_new(struct koine_mcp *m, const struct koine_method *method,
+		     struct mcp_api_offer **ret)
 {
-	struct offer *o = calloc(1, sizeof(*o));
+	struct mcp_api_offer *o = calloc(1, sizeof(*o));
 	int r;
 
 	m->server->error.text[0] = '\0';
@@ -155,7 +156,7 @@ static int offer_new(struct koine_mcp *m, const struct koine_method *method, str
 }
 
 /* Takes the offer, also on failure. */
-static int settle(struct koine_mcp *m, struct offer *o, int r)
+static int mcp_api_settle(struct koine_mcp *m, struct mcp_api_offer *o, int r)
 {
 	if (r != 0)
 		offer_free(o);
@@ -166,56 +167,56 @@ int koine_mcp_add_tool(struct koine_mcp *m, const struct koine_tool *tool)
 {
 	const struct koine_method method = {tool->name,   tool->handler,  tool->arg,
 					    tool->fields, tool->n_fields, tool->description};
-	struct offer *o = NULL;
+	struct mcp_api_offer *o = NULL;
 	int r = offer_new(m, &method, &o);
 
 	if (r != 0)
 		return r;
 	o->tool.row = o->method->row;
 	o->tool.hints = tool->hints;
-	if (!keep(&o->texts[0], tool->title, &o->tool.title) ||
-	    !keep(&o->texts[1], tool->input_schema, &o->tool.input_schema) ||
-	    !keep(&o->texts[2], tool->output_schema, &o->tool.output_schema))
-		return settle(m, o, -ENOMEM);
-	return settle(m, o, mcp_add_tool(m->mcp, &o->tool));
+	if (!mcp_api_keep(&o->texts[0], tool->title, &o->tool.title) ||
+	    !mcp_api_keep(&o->texts[1], tool->input_schema, &o->tool.input_schema) ||
+	    !mcp_api_keep(&o->texts[2], tool->output_schema, &o->tool.output_schema))
+		return mcp_api_settle(m, o, -ENOMEM);
+	return mcp_api_settle(m, o, mcp_add_tool(m->mcp, &o->tool));
 }
 
 int koine_mcp_add_resource(struct koine_mcp *m, const struct koine_resource *resource)
 {
 	const struct koine_method method = {
 		resource->name, resource->handler, resource->arg, NULL, 0, resource->description};
-	struct offer *o = NULL;
+	struct mcp_api_offer *o = NULL;
 	int r = offer_new(m, &method, &o);
 
 	if (r != 0)
 		return r;
 	o->resource.row = o->method->row;
-	if (!keep(&o->texts[0], resource->uri, &o->resource.uri) ||
-	    !keep(&o->texts[1], resource->title, &o->resource.title) ||
-	    !keep(&o->texts[2], resource->mime_type, &o->resource.mime_type))
-		return settle(m, o, -ENOMEM);
-	return settle(m, o, mcp_add_resource(m->mcp, &o->resource));
+	if (!mcp_api_keep(&o->texts[0], resource->uri, &o->resource.uri) ||
+	    !mcp_api_keep(&o->texts[1], resource->title, &o->resource.title) ||
+	    !mcp_api_keep(&o->texts[2], resource->mime_type, &o->resource.mime_type))
+		return mcp_api_settle(m, o, -ENOMEM);
+	return mcp_api_settle(m, o, mcp_add_resource(m->mcp, &o->resource));
 }
 
 int koine_mcp_add_prompt(struct koine_mcp *m, const struct koine_prompt *prompt)
 {
 	const struct koine_method method = {prompt->name,   prompt->handler,  prompt->arg,
 					    prompt->fields, prompt->n_fields, prompt->description};
-	struct offer *o = NULL;
+	struct mcp_api_offer *o = NULL;
 	int r = offer_new(m, &method, &o);
 
 	if (r != 0)
 		return r;
 	o->prompt.row = o->method->row;
-	if (!keep(&o->texts[0], prompt->title, &o->prompt.title))
-		return settle(m, o, -ENOMEM);
-	return settle(m, o, mcp_add_prompt(m->mcp, &o->prompt));
+	if (!mcp_api_keep(&o->texts[0], prompt->title, &o->prompt.title))
+		return mcp_api_settle(m, o, -ENOMEM);
+	return mcp_api_settle(m, o, mcp_add_prompt(m->mcp, &o->prompt));
 }
 
 int koine_mcp_on_complete(struct koine_mcp *m, koine_handler handler, void *arg)
 {
 	const struct koine_method method = {"completion/complete", handler, arg, NULL, 0, NULL};
-	struct offer *o = NULL;
+	struct mcp_api_offer *o = NULL;
 	int r = offer_new(m, &method, &o);
 
 	if (r == 0)

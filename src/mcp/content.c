@@ -63,7 +63,7 @@ static void end_message(struct mcp_call *mc, struct json *j)
 	end_plain(mc);
 }
 
-static struct json begin(struct mcp_call *mc)
+static struct json content_begin(struct mcp_call *mc)
 {
 	struct json j = begin_plain(mc);
 
@@ -72,7 +72,7 @@ static struct json begin(struct mcp_call *mc)
 	return j;
 }
 
-static void end(struct mcp_call *mc, struct json *j)
+static void content_end(struct mcp_call *mc, struct json *j)
 {
 	json_end_object(j);
 	end_message(mc, j);
@@ -106,13 +106,13 @@ void mcp_text(struct call *c, struct text text)
 		add_completion(mc, text);
 		return;
 	}
-	j = begin(mc);
+	j = content_begin(mc);
 	if (mc->kind == MCP_CONTENTS)
 		write_uri(mc, &j, NULL);
 	else
 		json_member_str(&j, "type", "text");
 	json_member_text(&j, "text", text);
-	end(mc, &j);
+	content_end(mc, &j);
 }
 
 static void write_base64(struct json *j, const char *key, struct text bytes)
@@ -127,7 +127,7 @@ static void write_base64(struct json *j, const char *key, struct text bytes)
 void mcp_data(struct call *c, enum mcp_data kind, const char *mime_type, struct text bytes)
 {
 	struct mcp_call *mc = opened(c);
-	struct json j = begin(mc);
+	struct json j = content_begin(mc);
 
 	if (mc->kind == MCP_CONTENTS) {
 		write_uri(mc, &j, mime_type);
@@ -137,13 +137,13 @@ void mcp_data(struct call *c, enum mcp_data kind, const char *mime_type, struct 
 		write_base64(&j, "data", bytes);
 		json_member_str(&j, "mimeType", mime_type);
 	}
-	end(mc, &j);
+	content_end(mc, &j);
 }
 
 void mcp_embed(struct call *c, struct text uri, const char *mime_type, struct text text)
 {
 	struct mcp_call *mc = opened(c);
-	struct json j = begin(mc);
+	struct json j = content_begin(mc);
 
 	if (mc->kind != MCP_CONTENTS) {
 		json_member_str(&j, "type", "resource");
@@ -155,20 +155,20 @@ void mcp_embed(struct call *c, struct text uri, const char *mime_type, struct te
 	json_member_text(&j, "text", text);
 	if (mc->kind != MCP_CONTENTS)
 		json_end_object(&j);
-	end(mc, &j);
+	content_end(mc, &j);
 }
 
 void mcp_link(struct call *c, struct text uri, const char *name, const char *mime_type)
 {
 	struct mcp_call *mc = opened(c);
-	struct json j = begin(mc);
+	struct json j = content_begin(mc);
 
 	json_member_str(&j, "type", "resource_link");
 	json_member_text(&j, "uri", uri);
 	json_member_str(&j, "name", name);
 	if (mime_type)
 		json_member_str(&j, "mimeType", mime_type);
-	end(mc, &j);
+	content_end(mc, &j);
 }
 
 void mcp_item(struct call *c, struct text json)

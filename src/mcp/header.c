@@ -19,7 +19,7 @@ static int mismatch(struct mcp_call *mc, const char *header, const char *what)
 }
 
 /* "=?base64?…?=" stands for the bytes in it; without both marks it is what it is. */
-static int decode(struct mcp_call *mc, const char *header, struct text *value)
+static int header_decode(struct mcp_call *mc, const char *header, struct text *value)
 {
 	static const char begin[] = "=?base64?";
 	static const char end[] = "?=";
@@ -36,22 +36,22 @@ static int decode(struct mcp_call *mc, const char *header, struct text *value)
 }
 
 /* -ENOENT: it is not there. */
-static int find(struct mcp_call *mc, const struct http_request *http, const char *header,
-		struct text *ret)
+static int header_find(struct mcp_call *mc, const struct http_request *http, const char *header,
+		       struct text *ret)
 {
 	*ret = http_header_find(http, header);
 	if (!ret->data)
 		return -ENOENT;
 	if (http_header_count(http, header) > 1)
 		return mismatch(mc, header, "is duplicated");
-	return decode(mc, header, ret);
+	return header_decode(mc, header, ret);
 }
 
 static int compare(struct mcp_call *mc, const struct http_request *http, const char *header,
 		   struct text want)
 {
 	struct text given;
-	int r = find(mc, http, header, &given);
+	int r = header_find(mc, http, header, &given);
 
 	if (r == -ENOENT)
 		return mismatch(mc, header, "is missing");
@@ -124,7 +124,7 @@ static int check_param(struct mcp_call *mc, const struct http_request *http, str
 	if (!argument || argument->kind == VALUE_NULL || name.len > 100)
 		return 0;
 	snprintf(header, sizeof(header), "Mcp-Param-%.*s", TEXT_ARGS(name));
-	r = find(mc, http, header, &given);
+	r = header_find(mc, http, header, &given);
 	if (r == -ENOENT)
 		return mismatch(mc, header, "is missing");
 	if (r != 0)

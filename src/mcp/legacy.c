@@ -184,7 +184,7 @@ static bool belongs(const struct mcp_call *mc, const struct call *other)
 }
 
 /* The next one that is not cancelled yet; of any id, if that is {NULL, 0}. */
-static struct call *find_in(struct list *calls, const struct mcp_call *mc, struct text id)
+static struct call *legacy_find_in(struct list *calls, const struct mcp_call *mc, struct text id)
 {
 	list_for_each (at, following, calls) {
 		struct call *other = list_entry(at, struct call, link);
@@ -197,18 +197,18 @@ static struct call *find_in(struct list *calls, const struct mcp_call *mc, struc
 	return NULL;
 }
 
-static struct call *find(const struct mcp_call *mc, struct text id)
+static struct call *legacy_find(const struct mcp_call *mc, struct text id)
 {
 	struct call *other = NULL;
 
 	if (!mc->http)
-		return find_in(&mc->call->client->running, mc, id);
+		return legacy_find_in(&mc->call->client->running, mc, id);
 	list_for_each (at, following, &mc->call->server->clients) {
-		other = find_in(&list_entry(at, struct client, link)->running, mc, id);
+		other = legacy_find_in(&list_entry(at, struct client, link)->running, mc, id);
 		if (other)
 			return other;
 	}
-	return find_in(&mc->call->server->detached, mc, id);
+	return legacy_find_in(&mc->call->server->detached, mc, id);
 }
 
 static void cancel(struct mcp_call *mc)
@@ -219,7 +219,7 @@ static void cancel(struct mcp_call *mc)
 
 	if (!v || (mc->http && !mc->session))
 		return;
-	other = find(mc, id);
+	other = legacy_find(mc, id);
 	if (other) {
 		opened(other)->withdrawn = true;
 		call_cancel(other);
@@ -233,7 +233,7 @@ void legacy_cancel_all(struct mcp_call *mc)
 {
 	struct call *other;
 
-	while ((other = find(mc, (struct text) {0})))
+	while ((other = legacy_find(mc, (struct text) {0})))
 		call_cancel(other);
 }
 

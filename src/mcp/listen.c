@@ -45,7 +45,7 @@ void mcp_listen_write_meta(const struct mcp_call *mc, struct json *j)
 	json_member_raw(j, "io.modelcontextprotocol/subscriptionId", mc->call->request.id);
 }
 
-static void begin(struct json *j, const char *method)
+static void listen_begin(struct json *j, const char *method)
 {
 	json_begin_object(j);
 	json_member_str(j, "jsonrpc", "2.0");
@@ -54,7 +54,7 @@ static void begin(struct json *j, const char *method)
 
 /* Who does not read would miss something without knowing: its stream ends. A connection of lines
  * carries other things, too, and stays. */
-static void tell(struct mcp_listen *l, const struct buf *message)
+static void listen_notify(struct mcp_listen *l, const struct buf *message)
 {
 	struct call *c = l->mc->call;
 
@@ -72,14 +72,14 @@ static void tell_change(struct mcp_listen *l, const char *method, struct text ur
 
 	buf_init(&out, uri.len * 6 + 1024 + l->mc->call->request.id.len);
 	j = json_writer(&out);
-	begin(&j, method);
+	listen_begin(&j, method);
 	json_member_object(&j, "params");
 	if (uri.data)
 		json_member_text(&j, "uri", uri);
 	write_meta(&j, l->mc);
 	json_end_object(&j);
 	json_end_object(&j);
-	tell(l, &out);
+	listen_notify(l, &out);
 }
 
 /* ---- subscriptions/listen ---- */
@@ -131,7 +131,7 @@ static void acknowledge(struct mcp_listen *l)
 
 	buf_init(&out, MCP_MESSAGE_MAX);
 	j = json_writer(&out);
-	begin(&j, "notifications/subscriptions/acknowledged");
+	listen_begin(&j, "notifications/subscriptions/acknowledged");
 	json_member_object(&j, "params");
 	json_member_object(&j, "notifications");
 	for (unsigned i = 0; i < N_KINDS; i++) {
@@ -146,7 +146,7 @@ static void acknowledge(struct mcp_listen *l)
 	write_meta(&j, l->mc);
 	json_end_object(&j);
 	json_end_object(&j);
-	tell(l, &out);
+	listen_notify(l, &out);
 }
 
 static void listen_cancelled(struct call *c, void *arg)
@@ -215,7 +215,7 @@ static void tell_sessions(struct mcp *m, const char *method)
 
 	buf_init(&out, 256);
 	j = json_writer(&out);
-	begin(&j, method);
+	listen_begin(&j, method);
 	json_end_object(&j);
 	list_for_each (at, following, &m->sessions) {
 		struct mcp_session *s = list_entry(at, struct mcp_session, link);
@@ -260,7 +260,7 @@ static void tell_updated(struct mcp *m, struct text uri)
 
 	buf_init(&out, uri.len * 6 + 256);
 	j = json_writer(&out);
-	begin(&j, updated);
+	listen_begin(&j, updated);
 	json_member_object(&j, "params");
 	json_member_text(&j, "uri", uri);
 	json_end_object(&j);

@@ -115,7 +115,7 @@ const struct mcp_prompt *mcp_find_prompt(const struct mcp *m, struct text name)
 	return e ? e->what : NULL;
 }
 
-static int add(struct mcp *m, enum mcp_offer offer, const void *what, struct mcp_entry **ret)
+static int mcp_add(struct mcp *m, enum mcp_offer offer, const void *what, struct mcp_entry **ret)
 {
 	struct mcp_entry *e = calloc(1, sizeof(*e));
 
@@ -160,7 +160,7 @@ int mcp_add_tool(struct mcp *m, const struct mcp_tool *tool)
 		return -EINVAL;
 	if (find_named(&m->offers[OFFER_TOOLS], text_of(tool->row.name)))
 		return -EEXIST;
-	r = add(m, OFFER_TOOLS, tool, &e);
+	r = mcp_add(m, OFFER_TOOLS, tool, &e);
 	if (r != 0)
 		return r;
 	r = read_schema(&e->arena, tool->input_schema, &e->schema)
@@ -191,7 +191,7 @@ int mcp_add_resource(struct mcp *m, const struct mcp_resource *resource)
 		return -EINVAL;
 	if (uri_taken(&m->offers[offer], resource->uri))
 		return -EEXIST;
-	return add(m, offer, resource, &e);
+	return mcp_add(m, offer, resource, &e);
 }
 
 int mcp_add_prompt(struct mcp *m, const struct mcp_prompt *prompt)
@@ -202,7 +202,7 @@ int mcp_add_prompt(struct mcp *m, const struct mcp_prompt *prompt)
 		return -EINVAL;
 	if (find_named(&m->offers[OFFER_PROMPTS], text_of(prompt->row.name)))
 		return -EEXIST;
-	return add(m, OFFER_PROMPTS, prompt, &e);
+	return mcp_add(m, OFFER_PROMPTS, prompt, &e);
 }
 
 void mcp_set_complete(struct mcp *m, const struct method *complete)

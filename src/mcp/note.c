@@ -17,7 +17,7 @@ int level_read(struct text name)
 	return -1;
 }
 
-static void tell(struct mcp_call *mc, const char *method, const struct buf *params)
+static void mcp_note_notify(struct mcp_call *mc, const char *method, const struct buf *params)
 {
 	CLEANUP(buf_donep) struct buf out = {0};
 	struct json j;
@@ -58,7 +58,7 @@ void mcp_progress(struct call *c, double progress, double total, const char *mes
 	if (message)
 		json_member_str(&j, "message", message);
 	json_end_object(&j);
-	tell(mc, "notifications/progress", &params);
+	mcp_note_notify(mc, "notifications/progress", &params);
 }
 
 /* N_LEVELS: nothing. A modern client says so with each request, a legacy one once. */
@@ -92,5 +92,5 @@ void mcp_log(struct call *c, const char *level, const char *logger, struct text 
 	json_key(&j, "data");
 	json_raw(&j, data.data, data.len);
 	json_end_object(&j);
-	tell(mc, "notifications/message", &params);
+	mcp_note_notify(mc, "notifications/message", &params);
 }

@@ -80,7 +80,7 @@ static int open_silently(struct mcp_call *mc)
 	return 0;
 }
 
-static int find_row(struct mcp_call *mc)
+static int open_find_row(struct mcp_call *mc)
 {
 	struct call *c = mc->call;
 	const struct mcp_row *row = mcp_find_row(c->request.method);
@@ -118,7 +118,7 @@ static int open_request(struct mcp_call *mc, const struct http_request *http)
 		mc->era = MCP_LEGACY;
 		r = legacy_open(mc, http);
 	}
-	return r != 0 ? r : find_row(mc);
+	return r != 0 ? r : open_find_row(mc);
 }
 
 static bool accepts_events(const struct http_request *http)

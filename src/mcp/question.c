@@ -29,7 +29,7 @@ static const char *capability_for(struct text method)
 	return NULL;
 }
 
-static struct mcp_question *find(const struct mcp_call *mc, struct text key)
+static struct mcp_question *mcp_question_find(const struct mcp_call *mc, struct text key)
 {
 	struct mcp_question *q = mc->questions;
 
@@ -38,9 +38,9 @@ static struct mcp_question *find(const struct mcp_call *mc, struct text key)
 	return q;
 }
 
-static struct mcp_question *note(struct mcp_call *mc, struct text key)
+static struct mcp_question *mcp_question_note(struct mcp_call *mc, struct text key)
 {
-	struct mcp_question *q = find(mc, key);
+	struct mcp_question *q = mcp_question_find(mc, key);
 	struct mcp_question **end = &mc->questions;
 
 	if (q)
@@ -90,7 +90,7 @@ static int take_answers(struct mcp_call *mc, const struct value *answers)
 		if (mc->n_questions >= MCP_QUESTIONS_MAX)
 			return refuse_field(&mc->call->error, "inputResponses",
 					    "more than %d inputResponses", MCP_QUESTIONS_MAX);
-		q = note(mc, (struct text) {member->key, member->key_len});
+		q = mcp_question_note(mc, (struct text) {member->key, member->key_len});
 		if (!q)
 			return -ENOMEM;
 		if (!q->answer)
@@ -131,7 +131,7 @@ const struct value *mcp_ask(struct call *c, const char *key, const char *method,
 {
 	struct mcp_call *mc = opened(c);
 	const char *capability = capability_for(text_of(method));
-	struct mcp_question *q = note(mc, text_of(key));
+	struct mcp_question *q = mcp_question_note(mc, text_of(key));
 
 	if (!q) {
 		mc->starved = true;
@@ -215,7 +215,7 @@ static struct done lacks(struct mcp_call *mc)
 
 /* ---- a legacy client is asked while the call waits ---- */
 
-static int put(struct mcp_question *q)
+static int mcp_question_put(struct mcp_question *q)
 {
 	struct mcp_session *s = q->by->session;
 	CLEANUP(buf_donep) struct buf out = {0};
@@ -235,7 +235,7 @@ int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
 		     void (*told)(void *arg, const struct value *answer), void *arg,
 		     struct mcp_question **ret_question)
 {
-	struct mcp_question *q = note(mc, text_of(key));
+	struct mcp_question *q = mcp_question_note(mc, text_of(key));
 	int r;
 
 	if (!q)
@@ -244,7 +244,7 @@ int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
 	q->params = TEXT("{}");
 	q->told = told;
 	q->told_arg = arg;
-	r = put(q);
+	r = mcp_question_put(q);
 	if (r != 0) {
 		list_remove(&q->link);
 		return r;
@@ -256,7 +256,7 @@ int mcp_put_question(struct mcp_call *mc, const char *key, const char *method,
 static int send_all(struct mcp_call *mc)
 {
 	for (struct mcp_question *q = mc->questions; q; q = q->next) {
-		int r = q->asked && !q->answer && q->id == 0 ? put(q) : 0;
+		int r = q->asked && !q->answer && q->id == 0 ? mcp_question_put(q) : 0;
 
 		/* What a broken stream has missed is told when its client comes again. */
 		if (r != 0 && !(mc->track && r == -ENOTCONN))
@@ -336,7 +336,7 @@ void mcp_answered(struct mcp_question *q, const struct value *answer, bool faile
 		begin_again(mc);
 }
 
-static void withdraw(struct mcp_question *q)
+static void mcp_question_withdraw(struct mcp_question *q)
 {
 	struct mcp_session *s = q->by->session;
 	char message[160];
@@ -353,14 +353,14 @@ static void withdraw(struct mcp_question *q)
 void mcp_withdraw_question(struct mcp_question *q)
 {
 	if (!list_empty(&q->link))
-		withdraw(q);
+		mcp_question_withdraw(q);
 }
 
 void mcp_forget_questions(struct mcp_call *mc)
 {
 	for (struct mcp_question *q = mc->questions; q; q = q->next) {
 		if (!list_empty(&q->link) && q->id != 0)
-			withdraw(q);
+			mcp_question_withdraw(q);
 	}
 }
 

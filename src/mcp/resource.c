@@ -28,7 +28,8 @@ static bool take_part(const char **at, struct text *rest, struct part *ret)
 	return n > 0;
 }
 
-static bool fits(const char *uri, struct text asked, struct part *parts, unsigned *ret_n)
+static bool mcp_resource_fits(const char *uri, struct text asked, struct part *parts,
+			      unsigned *ret_n)
 {
 	*ret_n = 0;
 	while (*uri) {
@@ -47,14 +48,14 @@ static bool fits(const char *uri, struct text asked, struct part *parts, unsigne
 	return asked.len == 0;
 }
 
-static const struct mcp_resource *find_in(const struct list *entries, struct text uri,
-					  struct part *parts, unsigned *ret_n)
+static const struct mcp_resource *mcp_resource_find_in(const struct list *entries, struct text uri,
+						       struct part *parts, unsigned *ret_n)
 {
 	list_for_each (at, following, (struct list *)entries) {
 		const struct mcp_entry *e = list_entry(at, struct mcp_entry, link);
 		const struct mcp_resource *r = e->what;
 
-		if (fits(r->uri, uri, parts, ret_n))
+		if (mcp_resource_fits(r->uri, uri, parts, ret_n))
 			return r;
 	}
 	return NULL;
@@ -123,9 +124,10 @@ int mcp_open_resource(struct mcp_call *mc)
 
 	if (r != 0)
 		return r;
-	mc->resource = find_in(&mc->mcp->offers[OFFER_RESOURCES], mc->name, parts, &n);
+	mc->resource = mcp_resource_find_in(&mc->mcp->offers[OFFER_RESOURCES], mc->name, parts, &n);
 	if (!mc->resource)
-		mc->resource = find_in(&mc->mcp->offers[OFFER_TEMPLATES], mc->name, parts, &n);
+		mc->resource = mcp_resource_find_in(&mc->mcp->offers[OFFER_TEMPLATES], mc->name,
+						    parts, &n);
 	if (!mc->resource)
 		return unknown(mc);
 	mc->call->method = &mc->resource->row;

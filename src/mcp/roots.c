@@ -15,7 +15,7 @@ enum {
 };
 
 /* In the call's arena. */
-struct asking {
+struct roots_asking {
 	struct call *call;
 	struct timer *timer;
 	struct mcp_question *question;
@@ -28,7 +28,7 @@ static bool can_be_asked(const struct mcp_call *mc)
 	       (!mc->http || mc->takes_events);
 }
 
-static void go_on(struct asking *a)
+static void roots_go_on(struct roots_asking *a)
 {
 	timer_free(a->timer);
 	a->timer = NULL;
@@ -58,46 +58,47 @@ static struct text first_of(const struct value *answer)
 }
 
 /* NULL: the client cannot tell. */
-static void on_answer(void *arg, const struct value *answer)
+static void roots_on_answer(void *arg, const struct value *answer)
 {
-	struct asking *a = arg;
+	struct roots_asking *a = arg;
 
 	learn(opened(a->call)->session, first_of(answer));
-	go_on(a);
+	roots_go_on(a);
 }
 
 /* The next calls do not wait as long again. */
-static void on_timer(void *arg)
+static void roots_on_timer(void *arg)
 {
-	struct asking *a = arg;
+	struct roots_asking *a = arg;
 
 	mcp_withdraw_question(a->question);
 	learn(opened(a->call)->session, (struct text) {0});
-	go_on(a);
+	roots_go_on(a);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void roots_on_cancel(struct call *c, void *arg)
 {
-	struct asking *a = arg;
+	struct roots_asking *a = arg;
 
 	mcp_withdraw_question(a->question);
-	go_on(a);
+	roots_go_on(a);
 }
 
-static int ask(struct asking *a)
+static int roots_ask(struct roots_asking *a)
 {
-	int r = timer_new(a->call->server->loop, on_timer, a, &a->timer);
+	int r = timer_new(a->call->server->loop, roots_on_timer, a, &a->timer);
 
 	if (r != 0)
 		return r;
 	timer_start(a->timer, ROOTS_WAIT_MS);
-	return mcp_put_question(opened(a->call), "roots", "roots/list", on_answer, a, &a->question);
+	return mcp_put_question(opened(a->call), "roots", "roots/list", roots_on_answer, a,
+				&a->question);
 }
 
 void mcp_with_root(struct call *c, void (*then)(struct call *c))
 {
 	struct mcp_call *mc = opened(c);
-	struct asking *a;
+	struct roots_asking *a;
 
 	if (!can_be_asked(mc) || mc->session->knows_root) {
 		then(c);
@@ -110,12 +111,12 @@ void mcp_with_root(struct call *c, void (*then)(struct call *c))
 	}
 	a->call = c;
 	a->then = then;
-	if (ask(a) != 0)
-		go_on(a);
+	if (roots_ask(a) != 0)
+		roots_go_on(a);
 	else if (c->waits)
-		call_wait(c, on_cancel, a);
+		call_wait(c, roots_on_cancel, a);
 	else
-		(void)call_later(c, on_cancel, a);
+		(void)call_later(c, roots_on_cancel, a);
 }
 
 struct text mcp_root(const struct call *c)

@@ -103,7 +103,7 @@ static int make_id(char id[SESSION_ID + 1])
 }
 
 /* The one that has been unused for longest, and has nothing open. */
-static void make_room(struct mcp *m)
+static void mcp_session_make_room(struct mcp *m)
 {
 	if (m->n_http_sessions < MCP_SESSIONS_MAX)
 		return;
@@ -221,7 +221,7 @@ static void client_closed(struct client_hook *h)
 	session_end(s);
 }
 
-static int enter(struct mcp_session *s, struct mcp_call *mc)
+static int mcp_session_enter(struct mcp_session *s, struct mcp_call *mc)
 {
 	struct mcp *m = mc->mcp;
 	int r;
@@ -235,7 +235,7 @@ static int enter(struct mcp_session *s, struct mcp_call *mc)
 	r = make_id(s->id);
 	if (r != 0)
 		return r;
-	make_room(m);
+	mcp_session_make_room(m);
 	if (m->n_http_sessions >= MCP_SESSIONS_MAX)
 		return refuse(&mc->call->error, REFUSE_LIMIT, "too many sessions (limit %d)",
 			      MCP_SESSIONS_MAX);
@@ -263,7 +263,7 @@ int session_new(struct mcp_call *mc, const char *version, const struct value *pa
 	list_init(&s->questions);
 	list_init(&s->tracks);
 	list_append(&mc->mcp->sessions, &s->link);
-	r = keep_params(s, params) ?: enter(s, mc);
+	r = keep_params(s, params) ?: mcp_session_enter(s, mc);
 	if (r != 0) {
 		session_free(s);
 		return r;

@@ -65,7 +65,7 @@ int mcp_state_add(struct mcp_call *mc, struct buf *out)
 	return r;
 }
 
-static int bad(struct mcp_call *mc, const char *reason)
+static int mcp_state_bad(struct mcp_call *mc, const char *reason)
 {
 	return mcp_refuse_with(mc, -32602, 0, (struct text) {0}, "requestState %s", reason);
 }
@@ -82,14 +82,14 @@ int mcp_state_read(struct mcp_call *mc, struct text sealed, const struct value *
 			?: seal_open(a, mc->mcp->key, sealed, buf_bytes(&about), &what);
 
 	if (r == -EBADMSG)
-		return bad(mc,
-			   "belongs to another server or call; call again without requestState");
+		return mcp_state_bad(
+			mc, "belongs to another server or call; call again without requestState");
 	if (r == 0)
 		r = json_read(a, what.data, what.len, &json_default_limits, &state, &error);
 	if (r != 0)
-		return r < 0 ? r : bad(mc, "is invalid; call again without requestState");
+		return r < 0 ? r : mcp_state_bad(mc, "is invalid; call again without requestState");
 	if (!value_int(value_find(state, "expires"), &expires) || expires < clock_utc_ms() / 1000)
-		return bad(mc, "has expired; call again without requestState");
+		return mcp_state_bad(mc, "has expired; call again without requestState");
 	*ret_answers = value_find(state, "answers");
 	mc->kept = value_find(state, "state");
 	return 0;

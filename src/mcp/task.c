@@ -137,7 +137,7 @@ int mcp_check_task_only(struct mcp_call *mc)
 					      "(protocol 2026-07-28)");
 }
 
-static void write_time(struct json *j, const char *key, int64_t ms)
+static void mcp_task_write_time(struct json *j, const char *key, int64_t ms)
 {
 	char text[ISO_LEN + 1];
 
@@ -149,8 +149,8 @@ static void write_task(const struct mcp_task *t, struct json *j)
 {
 	json_member_str(j, "taskId", t->id);
 	json_member_str(j, "status", status_names[t->status]);
-	write_time(j, "createdAt", t->created_ms);
-	write_time(j, "lastUpdatedAt", t->updated_ms);
+	mcp_task_write_time(j, "createdAt", t->created_ms);
+	mcp_task_write_time(j, "lastUpdatedAt", t->updated_ms);
 	json_member_int(j, "ttlMs", MCP_TASK_LIFE_MS);
 	json_member_int(j, "pollIntervalMs", POLL_MS);
 }
@@ -237,7 +237,7 @@ void mcp_task_ended(struct mcp_call *mc)
 
 /* ---- what its client asks ---- */
 
-static struct mcp_task *find(const struct mcp_call *mc, struct text id)
+static struct mcp_task *mcp_task_find(const struct mcp_call *mc, struct text id)
 {
 	list_for_each (at, following, &mc->mcp->tasks) {
 		struct mcp_task *t = list_entry(at, struct mcp_task, link);
@@ -256,7 +256,7 @@ int mcp_open_task(struct mcp_call *mc)
 	if (r != 0)
 		return r;
 	forget_old(mc->mcp);
-	mc->about = find(mc, id);
+	mc->about = mcp_task_find(mc, id);
 	return mc->about ? 0 : refuse_name(&mc->call->error, REFUSE_PARAMS, "task not found: ", id);
 }
 

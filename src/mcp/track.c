@@ -43,7 +43,7 @@ void tracks_free(struct mcp_session *s)
 }
 
 /* Only one whose answer has been made may go: a call points to the others. */
-static void make_room(struct mcp_session *s)
+static void track_make_room(struct mcp_session *s)
 {
 	if (s->n_tracks < MCP_TRACKS_MAX)
 		return;
@@ -62,7 +62,7 @@ struct mcp_track *track_new(struct mcp_call *mc)
 	struct mcp_session *s = mc->session;
 	struct mcp_track *t;
 
-	make_room(s);
+	track_make_room(s);
 	if (s->n_tracks >= MCP_TRACKS_MAX || s->mcp->track_bytes + sizeof(*t) > MCP_TRACKS_BYTES)
 		return NULL;
 	t = calloc(1, sizeof(*t));
@@ -85,7 +85,7 @@ void track_next_id(const struct mcp_track *t, char *out, size_t size)
 		 (unsigned long long)t->n_events);
 }
 
-static void keep(struct mcp_track *t, struct text message)
+static void track_keep(struct mcp_track *t, struct text message)
 {
 	struct mcp *m = t->session->mcp;
 	size_t n = sizeof(struct track_event) + message.len;
@@ -149,7 +149,7 @@ static int carry(struct mcp_track *t, uint64_t number, struct text message)
 int track_add(struct mcp_track *t, struct text message)
 {
 	t->n_events++;
-	keep(t, message);
+	track_keep(t, message);
 	return carry(t, t->n_events, message);
 }
 

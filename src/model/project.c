@@ -23,7 +23,7 @@ _Static_assert(PROJECT_NAME_MAX + 1 >= PATH_MAX, "a folder's path is a name");
 
 /* ---- URLs ---- */
 
-static bool is_plain(struct text t)
+static bool model_project_is_plain(struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
 		if ((unsigned char)t.data[i] <= ' ' || t.data[i] == 0x7f)
@@ -33,7 +33,7 @@ static bool is_plain(struct text t)
 }
 
 /* The place of a byte, or the text's length. */
-static size_t place_of(struct text t, char c)
+static size_t model_project_place_of(struct text t, char c)
 {
 	const char *at = t.len > 0 ? memchr(t.data, c, t.len) : NULL;
 
@@ -43,16 +43,16 @@ static size_t place_of(struct text t, char c)
 /* "user@host:22" is "host"; an address in brackets keeps its colons. */
 static struct text host_of(struct text t)
 {
-	size_t user = place_of(t, '@');
+	size_t user = model_project_place_of(t, '@');
 
 	while (user < t.len) {
 		t = text_skip(t, user + 1);
-		user = place_of(t, '@');
+		user = model_project_place_of(t, '@');
 	}
 	if (t.len > 0 && t.data[0] == '[')
-		t.len = place_of(t, ']') + (place_of(t, ']') < t.len);
+		t.len = model_project_place_of(t, ']') + (model_project_place_of(t, ']') < t.len);
 	else
-		t.len = place_of(t, ':');
+		t.len = model_project_place_of(t, ':');
 	return t;
 }
 
@@ -71,8 +71,8 @@ static bool is_host(struct text t)
 /* Splits "scheme://user@host:port/path" or "user@host:path". */
 static bool split_url(struct text url, struct text *ret_host, struct text *ret_path)
 {
-	size_t colon = place_of(url, ':');
-	size_t slash = place_of(url, '/');
+	size_t colon = model_project_place_of(url, ':');
+	size_t slash = model_project_place_of(url, '/');
 	struct text rest;
 
 	if (colon == 0 || colon >= slash)
@@ -82,10 +82,12 @@ static bool split_url(struct text url, struct text *ret_host, struct text *ret_p
 		if (colon == 4 && strncasecmp(url.data, "file", 4) == 0)
 			return false;
 		rest = text_skip(rest, 3);
-		slash = place_of(rest, '/');
+		slash = model_project_place_of(rest, '/');
 	} else {
 		rest = url;
-		slash = place_of(url, '[') < colon ? place_of(url, ']') + 1 : colon;
+		slash = model_project_place_of(url, '[') < colon
+				? model_project_place_of(url, ']') + 1
+				: colon;
 		if (slash >= url.len || url.data[slash] != ':')
 			return false;
 	}
@@ -120,7 +122,7 @@ bool project_of_url(struct text url, char ret_name[PROJECT_NAME_MAX + 1])
 	struct text host, path;
 
 	buf_init(&name, PROJECT_NAME_MAX + 1);
-	if (!is_plain(url) || !split_url(url, &host, &path) || !is_host(host))
+	if (!model_project_is_plain(url) || !split_url(url, &host, &path) || !is_host(host))
 		return false;
 	for (size_t i = 0; i < host.len; i++)
 		buf_add_char(&name, (char)tolower((unsigned char)host.data[i]));
@@ -141,7 +143,7 @@ bool project_of_url(struct text url, char ret_name[PROJECT_NAME_MAX + 1])
 /* Takes "[...]" off a line; *ret_origin: it is the section of the remote we want. */
 static bool take_section(struct text *line, bool *ret_origin)
 {
-	size_t end = place_of(*line, ']');
+	size_t end = model_project_place_of(*line, ']');
 	struct text name;
 	struct text rest;
 
@@ -189,7 +191,7 @@ bool project_origin(struct text config, struct buf *ret_url)
 
 		line = text_trim(line, TEXT_SPACE);
 		take_section(&line, &in_origin);
-		mark = place_of(line, '=');
+		mark = model_project_place_of(line, '=');
 		if (in_origin && mark < line.len &&
 		    text_trim((struct text) {.data = line.data, .len = mark}, TEXT_SPACE).len ==
 			    3 &&
@@ -218,7 +220,7 @@ static int read_small(const char *path, struct buf *out)
 	return is_trusted(&st) ? file_read_all(fd, out) : -EPERM;
 }
 
-static bool join(char out[PATH_MAX], const char *folder, struct text path)
+static bool model_project_join(char out[PATH_MAX], const char *folder, struct text path)
 {
 	bool absolute = path.len > 0 && path.data[0] == '/';
 	int n = snprintf(out, PATH_MAX, "%s%s%.*s", absolute ? "" : folder, absolute ? "" : "/",
@@ -238,7 +240,7 @@ static bool read_pointer(const char *file, const char *mark, const char *folder,
 	if (read_small(file, &text) != 0 || text.len < len || memcmp(text.data, mark, len) != 0)
 		return false;
 	t = text_trim((struct text) {.data = text.data + len, .len = text.len - len}, TEXT_SPACE);
-	return join(out, folder, t);
+	return model_project_join(out, folder, t);
 }
 
 /* The folder with the configuration: .git, or where the file .git points to; the working trees of one
@@ -248,15 +250,16 @@ static bool find_git(const char *top, char ret_git[PATH_MAX])
 	char dot_git[PATH_MAX], git[PATH_MAX], common[PATH_MAX];
 	struct stat st;
 
-	if (!join(dot_git, top, TEXT(".git")) || lstat(dot_git, &st) != 0 || !is_trusted(&st) ||
-	    stat(dot_git, &st) != 0 || !is_trusted(&st))
+	if (!model_project_join(dot_git, top, TEXT(".git")) || lstat(dot_git, &st) != 0 ||
+	    !is_trusted(&st) || stat(dot_git, &st) != 0 || !is_trusted(&st))
 		return false;
 	if (S_ISDIR(st.st_mode)) {
 		memcpy(git, dot_git, strlen(dot_git) + 1);
 	} else if (!S_ISREG(st.st_mode) || !read_pointer(dot_git, "gitdir:", top, git)) {
 		return false;
 	}
-	if (join(common, git, TEXT("commondir")) && read_pointer(common, "", git, ret_git))
+	if (model_project_join(common, git, TEXT("commondir")) &&
+	    read_pointer(common, "", git, ret_git))
 		return true;
 	memcpy(ret_git, git, strlen(git) + 1);
 	return true;
@@ -272,7 +275,7 @@ static bool name_by_origin(const char *top, const char *git, char ret_name[PROJE
 
 	buf_init(&config, CONFIG_MAX);
 	buf_init(&url, PROJECT_NAME_MAX);
-	if (!join(path, git, TEXT("config")) || read_small(path, &config) != 0 ||
+	if (!model_project_join(path, git, TEXT("config")) || read_small(path, &config) != 0 ||
 	    !project_origin((struct text) {.data = config.data, .len = config.len}, &url))
 		return false;
 	at = (struct text) {.data = url.data, .len = url.len};
@@ -280,7 +283,7 @@ static bool name_by_origin(const char *top, const char *git, char ret_name[PROJE
 		return true;
 	if (at.len > 7 && strncasecmp(at.data, "file://", 7) == 0)
 		at = text_skip(at, 7);
-	if (!join(path, top, at) || !realpath(path, folder))
+	if (!model_project_join(path, top, at) || !realpath(path, folder))
 		return false;
 	memcpy(ret_name, folder, strlen(folder) + 1);
 	return true;

@@ -131,8 +131,8 @@ static void link_after(struct search_index *ix, struct chat *chat, uint32_t prev
 		chat->last = doc;
 }
 
-static uint32_t place_of(const struct search_index *ix, const struct chat *chat, uint32_t run,
-			 uint32_t doc)
+static uint32_t chain_place_of(const struct search_index *ix, const struct chat *chat, uint32_t run,
+			       uint32_t doc)
 {
 	uint32_t prev = ix->links[chat->runs[run].first].prev;
 
@@ -168,7 +168,7 @@ int chain_insert(struct search_index *ix, uint32_t doc)
 			return r;
 		run = at_end ? chat->n_runs - 1 : run_of(ix, chat, doc);
 	}
-	prev = at_end ? chat->last : place_of(ix, chat, run, doc);
+	prev = at_end ? chat->last : chain_place_of(ix, chat, run, doc);
 	link_after(ix, chat, prev, doc);
 	if (is_before(ix, doc, chat->runs[run].first))
 		chat->runs[run].first = doc;

@@ -213,7 +213,7 @@ static enum char_kind fold_other(uint32_t c, uint32_t *folded, size_t *ret_n)
 	return *ret_n > 0 ? CHAR_LETTER : CHAR_NOTHING;
 }
 
-static uint32_t decode(const unsigned char *p, size_t n)
+static uint32_t fold_decode(const unsigned char *p, size_t n)
 {
 	uint32_t c = p[0] & (0xffU >> (n + 1));
 
@@ -238,13 +238,13 @@ size_t fold_next(const char *p, const char *end, enum char_kind *ret_kind,
 		*ret_n = 0;
 		return 1;
 	}
-	*ret_kind = fold_other(decode((const unsigned char *)p, n), ret_folded, ret_n);
+	*ret_kind = fold_other(fold_decode((const unsigned char *)p, n), ret_folded, ret_n);
 	return n;
 }
 
 uint32_t fold_lower(const char *p, size_t took)
 {
-	uint32_t c = took == 1 ? (unsigned char)*p : decode((const unsigned char *)p, took);
+	uint32_t c = took == 1 ? (unsigned char)*p : fold_decode((const unsigned char *)p, took);
 
 	if (c < 0x80)
 		return c >= 'A' && c <= 'Z' ? c + 32 : c;
@@ -272,7 +272,7 @@ bool fold_is_capital(const char *p, const char *end)
 	n = utf8_sequence(p, end);
 	if (n != 2)
 		return false;
-	c = decode((const unsigned char *)p, n);
+	c = fold_decode((const unsigned char *)p, n);
 	return (c >= 0x391 && c <= 0x3a9) || fold_lower(p, n) != c;
 }
 
@@ -310,7 +310,7 @@ size_t fold_kana(const char *p, const char *end, size_t took, uint32_t *c)
 		*c = wide_kana[*c - 0xff66];
 	if (*c < 0x3041 || *c > 0x30fc || end - next < 3 || utf8_sequence(next, end) != 3)
 		return took;
-	mark = decode((const unsigned char *)next, 3);
+	mark = fold_decode((const unsigned char *)next, 3);
 	if (mark == 0xff9e || mark == 0x3099)
 		*c = sounded(*c, 1);
 	else if (mark == 0xff9f || mark == 0x309a)

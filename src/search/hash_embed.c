@@ -25,7 +25,7 @@ static uint64_t hash(char kind, const char *data, size_t len)
 }
 
 /* The sums cannot overflow 64 bits: a text has fewer words than 2^32 bytes. */
-static void add(int64_t *sums, char kind, const char *data, size_t len, int64_t weight)
+static void hash_embed_add(int64_t *sums, char kind, const char *data, size_t len, int64_t weight)
 {
 	uint64_t h = hash(kind, data, len);
 
@@ -62,7 +62,7 @@ static void add_runs(int64_t *sums, struct text word)
 			size_t bytes = run_len(at, end, len);
 
 			if (bytes > 0)
-				add(sums, 'g', at, bytes, RUN_WEIGHT);
+				hash_embed_add(sums, 'g', at, bytes, RUN_WEIGHT);
 		}
 	}
 }
@@ -77,7 +77,8 @@ void hash_embed(struct words *w, struct text text, float ret_vector[HASH_EMBED_D
 	while (words_next(w, &word)) {
 		bool little = word.flags & WORD_STOP;
 
-		add(sums, 'w', word.term.data, word.term.len, little ? LITTLE_WEIGHT : WORD_WEIGHT);
+		hash_embed_add(sums, 'w', word.term.data, word.term.len,
+			       little ? LITTLE_WEIGHT : WORD_WEIGHT);
 		if (!little)
 			add_runs(sums, word.folded);
 	}

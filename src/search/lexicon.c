@@ -164,7 +164,7 @@ static size_t slot_of(const char *word, size_t len)
 }
 
 /* A word may be in several lists. */
-static struct lexicon_entry *enter(const char *word)
+static struct lexicon_entry *lexicon_enter(const char *word)
 {
 	size_t at = slot_of(word, strlen(word));
 
@@ -193,7 +193,7 @@ static void enter_list(const char *list, struct lexicon_entry what)
 
 		if (base)
 			*base++ = 0;
-		entry = enter(word);
+		entry = lexicon_enter(word);
 		if (!entry)
 			return;
 		entry->flags |= what.flags;

@@ -51,7 +51,7 @@ static void learn(void)
 }
 
 /* What is known of a word in small letters; 0 for most. */
-static uint8_t find(struct text word)
+static uint8_t traits_find(struct text word)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct word_slot *slot;
@@ -94,7 +94,7 @@ static bool ends_sentence(char c)
 	return c == '.' || c == '!' || c == '?' || c == ':' || c == '\n';
 }
 
-struct reader {
+struct traits_reader {
 	const char *at;
 	const char *end;
 	uint8_t traits;
@@ -103,7 +103,7 @@ struct reader {
 };
 
 /* Reads a word; its letters go into `word`, small, unless there are too many of them. */
-static size_t read_word(struct reader *r, char word[WORD_LETTERS + 1])
+static size_t read_word(struct traits_reader *r, char word[WORD_LETTERS + 1])
 {
 	size_t n = 0;
 
@@ -115,12 +115,12 @@ static size_t read_word(struct reader *r, char word[WORD_LETTERS + 1])
 	return n;
 }
 
-static void take_word(struct reader *r)
+static void take_word(struct traits_reader *r)
 {
 	char word[WORD_LETTERS + 1];
 	bool capital = is_upper(*r->at);
 	size_t len = read_word(r, word);
-	uint8_t known = len <= WORD_LETTERS ? find((struct text) {word, len}) : 0;
+	uint8_t known = len <= WORD_LETTERS ? traits_find((struct text) {word, len}) : 0;
 
 	r->traits |= known & (uint8_t) ~(LEADS | NO_NAME);
 	if (is_digit(*word))
@@ -131,7 +131,7 @@ static void take_word(struct reader *r)
 	r->leads = known & LEADS;
 }
 
-static void take_sign(struct reader *r)
+static void take_sign(struct traits_reader *r)
 {
 	static const char *const quotes[] = {"\"",          "\xe2\x80\x9c", "\xe2\x80\x9e",
 					     "\xc2\xab",    "\xe3\x80\x8a", "\xe3\x80\x8c",
@@ -151,7 +151,7 @@ static void take_sign(struct reader *r)
 
 uint8_t traits_of(struct text text)
 {
-	struct reader r = {.at = text.data, .opens = true};
+	struct traits_reader r = {.at = text.data, .opens = true};
 
 	if (text.len == 0)
 		return 0;

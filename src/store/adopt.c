@@ -126,7 +126,7 @@ static int swap(const struct store_adopted *a, const char *copy, struct error *e
 }
 
 /* A job's rule has no project: its key is a newline and the id (see engine/automation/rule.c). */
-static int hold(struct connection *c, struct store_adopted *a)
+static int adopt_hold(struct connection *c, struct store_adopted *a)
 {
 	QUERY tasks = {"UPDATE task SET held = 1 WHERE seq IN"
 		       " (SELECT seq FROM task WHERE state < 2) RETURNING seq"};
@@ -151,7 +151,7 @@ static int hold_in(struct store *s, struct store_adopted *a, struct error *error
 
 	if (r != 0)
 		return r;
-	r = hold(store_writer(s), a);
+	r = adopt_hold(store_writer(s), a);
 	if (r == 0)
 		return store_commit(s);
 	store_rollback(s);

@@ -79,7 +79,7 @@ static int count_in(struct connection *c, const struct message *row)
 			BIND(":turn", row->turn));
 }
 
-static int insert(struct connection *c, const struct message *row, int64_t *ret_seq)
+static int chat_message_insert(struct connection *c, const struct message *row, int64_t *ret_seq)
 {
 	QUERY sql = {
 		"INSERT INTO message ({columns}, n_calls, conversation) VALUES ({values}, :n_calls,"
@@ -94,7 +94,7 @@ int store_message_add(struct connection *c, const struct message *row, int64_t *
 	int64_t seq;
 	int r;
 
-	r = insert(c, row, &seq) ?: add_calls(c, seq, row) ?: count_in(c, row);
+	r = chat_message_insert(c, row, &seq) ?: add_calls(c, seq, row) ?: count_in(c, row);
 	if (r == 0)
 		*ret_seq = seq;
 	return r;

@@ -153,7 +153,8 @@ static int find_end(struct connection *c, int64_t from, int64_t last, int64_t *r
 }
 
 /* The first event of the stretch; *ret_seq is 0 where it has none. */
-static int look(struct connection *c, struct stretch s, int64_t *ret_seq, int64_t *ret_ms)
+static int store_event_look(struct connection *c, struct stretch s, int64_t *ret_seq,
+			    int64_t *ret_ms)
 {
 	QUERY sql = {"SELECT seq, time_ms FROM event WHERE seq >= :from"
 		     " AND seq < :end ORDER BY seq LIMIT 1"};
@@ -176,7 +177,7 @@ static int bisect(struct connection *c, struct stretch s, int64_t time_ms, int64
 	while (s.from < s.end) {
 		int64_t middle = s.from + (s.end - s.from) / 2;
 		int64_t seq, ms;
-		int r = look(c, (struct stretch) {middle, s.end}, &seq, &ms);
+		int r = store_event_look(c, (struct stretch) {middle, s.end}, &seq, &ms);
 
 		if (r != 0)
 			return r;

@@ -83,7 +83,7 @@ static bool passes(const struct store_event_query *q, const struct event *e)
 	       is_or_any(q->session, e->session) && is_or_any(q->project, e->project);
 }
 
-static int keep(struct find *f, struct event *e)
+static int event_find_keep(struct find *f, struct event *e)
 {
 	struct store_event_rows *found = &f->found;
 	size_t max_bytes = f->query->max_bytes;
@@ -97,7 +97,7 @@ static int keep(struct find *f, struct event *e)
 }
 
 /* The current row of the statement. */
-static int look(struct find *f, struct statement *q)
+static int event_find_look(struct find *f, struct statement *q)
 {
 	struct store_event_rows *found = &f->found;
 	struct event *e;
@@ -110,7 +110,7 @@ static int look(struct find *f, struct statement *q)
 	query_read_members(q, e);
 	r = query_fault(q);
 	if (r == 0 && passes(f->query, e))
-		r = keep(f, e);
+		r = event_find_keep(f, e);
 	if (r != 0 || f->full)
 		return r;
 	found->n_looked++;
@@ -142,7 +142,7 @@ static int list_all(struct find *f)
 	int r;
 
 	while (!f->full && (r = query_next(q, &more)) == 0 && more) {
-		r = look(f, q);
+		r = event_find_look(f, q);
 		if (r != 0)
 			return r;
 	}
@@ -152,7 +152,7 @@ static int list_all(struct find *f)
 
 /* ---- one walk for each type ---- */
 
-struct walk {
+struct event_find_walk {
 	struct text type;
 	int64_t after, before; /* what it has not fetched yet */
 	int64_t numbers[WALK_NUMBERS];
@@ -164,7 +164,7 @@ struct walks {
 	struct find *find;
 	enum scope scope;
 	struct text name;
-	struct walk *list;
+	struct event_find_walk *list;
 	unsigned n;
 };
 
@@ -175,7 +175,7 @@ struct walks {
 	"SELECT seq FROM event WHERE " of "type = :type AND seq > :after AND seq < :before"        \
 	" ORDER BY seq DESC LIMIT :limit"
 
-static int fetch(const struct walks *all, struct walk *w)
+static int fetch(const struct walks *all, struct event_find_walk *w)
 {
 	QUERY sql[][N_SCOPES] = {EACH_SCOPE(WALK), EACH_SCOPE(WALK_BACK)};
 	const struct store_event_query *query = all->find->query;
@@ -198,13 +198,13 @@ static int fetch(const struct walks *all, struct walk *w)
 }
 
 /* The walk whose next number comes first; NULL: all have ended. */
-static int next_walk(const struct walks *all, struct walk **ret_walk)
+static int next_walk(const struct walks *all, struct event_find_walk **ret_walk)
 {
 	bool back = all->find->query->newest_first;
-	struct walk *best = NULL;
+	struct event_find_walk *best = NULL;
 
 	for (unsigned i = 0; i < all->n; i++) {
-		struct walk *w = &all->list[i];
+		struct event_find_walk *w = &all->list[i];
 		int r = w->first == w->n && !w->ended ? fetch(all, w) : 0;
 
 		if (r != 0)
@@ -227,13 +227,13 @@ static int look_at(struct find *f, int64_t seq)
 	int r;
 
 	r = query_next(q, &found);
-	return r == 0 && found ? look(f, q) : r;
+	return r == 0 && found ? event_find_look(f, q) : r;
 }
 
 static int merge(struct walks *all)
 {
 	struct find *f = all->find;
-	struct walk *w;
+	struct event_find_walk *w;
 	int r;
 
 	for (unsigned i = 0; i < f->query->limit && !f->full; i++) {
@@ -266,9 +266,10 @@ static int begin_walks(struct walks *all, const struct text *types, unsigned n_t
 		return -ENOMEM;
 	for (unsigned i = 0; i < n_types; i++) {
 		if (!has_walk(all, types[i]))
-			all->list[all->n++] = (struct walk) {.type = types[i],
-							     .after = query->after_seq,
-							     .before = upper_bound(query)};
+			all->list[all->n++] =
+				(struct event_find_walk) {.type = types[i],
+							  .after = query->after_seq,
+							  .before = upper_bound(query)};
 	}
 	return 0;
 }

@@ -134,9 +134,10 @@ static int count_owners(struct connection *c, int64_t *ret_n)
 
 /* ---- all of it ---- */
 
-static int count(struct connection *c, const struct store_scope *scope,
-		 const struct store_model *model, int64_t now_ms, struct memory_totals *ret_totals,
-		 int64_t *ret_vectors, int64_t *ret_bare)
+static int memory_count_count(struct connection *c, const struct store_scope *scope,
+			      const struct store_model *model, int64_t now_ms,
+			      struct memory_totals *ret_totals, int64_t *ret_vectors,
+			      int64_t *ret_bare)
 {
 	struct classes n = {0};
 	struct counted expired;
@@ -175,7 +176,8 @@ static int count_at_once(struct connection *c, const struct store_scope *scope,
 	CLEANUP(query_end_reads) struct reads reads;
 
 	return query_begin_reads(c, &reads)
-		       ?: count(c, scope, model, now_ms, ret_totals, ret_vectors, ret_bare);
+		       ?: memory_count_count(c, scope, model, now_ms, ret_totals, ret_vectors,
+					     ret_bare);
 }
 
 int store_memory_count(struct connection *c, const struct store_scope *scope, int64_t now_ms,

@@ -10,7 +10,7 @@ enum { SWEEP_EVENTS = 5000 };
 
 /* ---- add and update ---- */
 
-static int insert(struct connection *c, const struct session *row, int64_t *ret_seq)
+static int store_session_insert(struct connection *c, const struct session *row, int64_t *ret_seq)
 {
 	QUERY sql = {
 		"INSERT INTO session ({columns}) VALUES ({values})",
@@ -38,7 +38,7 @@ int store_session_add(struct connection *c, const struct session *row, int64_t *
 	int64_t seq;
 	int r;
 
-	r = insert(c, row, &seq) ?: insert_beside(c, row, seq)
+	r = store_session_insert(c, row, &seq) ?: insert_beside(c, row, seq)
 		?: tally_added(c, TALLY_SESSION, seq);
 	if (r == 0)
 		*ret_seq = seq;

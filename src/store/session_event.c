@@ -32,8 +32,8 @@ static int find_place(struct connection *c, const struct session_event *row, int
 	return 0;
 }
 
-static int insert(struct connection *c, const struct session_event *event, int64_t session,
-		  int64_t sequence, int64_t *ret_id)
+static int session_event_insert(struct connection *c, const struct session_event *event,
+				int64_t session, int64_t sequence, int64_t *ret_id)
 {
 	QUERY sql = {
 		"INSERT INTO session_event ({columns}, session) VALUES ({values}, :session)",
@@ -64,7 +64,8 @@ int store_session_event_add(struct connection *c, const struct session_event *ro
 	int64_t session, last, id;
 	int r;
 
-	r = find_place(c, row, &session, &last) ?: insert(c, row, session, last + 1, &id);
+	r = find_place(c, row, &session, &last)
+		    ?: session_event_insert(c, row, session, last + 1, &id);
 	if (r == 0 && row->type == SESSION_TOOL_RESULT && row->tool_id.data)
 		r = complete_call(c, session, row->tool_id);
 	if (r != 0)

@@ -56,7 +56,7 @@ static int make_id(struct connection *c, struct arena *arena, struct text projec
 
 /* ---- add ---- */
 
-static int insert(struct connection *c, const struct task *task, int64_t *ret_seq)
+static int store_task_insert(struct connection *c, const struct task *task, int64_t *ret_seq)
 {
 	QUERY sql = {
 		"INSERT INTO task ({columns}) VALUES ({values})",
@@ -87,7 +87,7 @@ int store_task_add(struct connection *c, struct arena *arena, const struct task 
 	r = row.id.data ? rows_copy_text(arena, &row.id) : make_id(c, arena, row.project, &row.id);
 	if (r != 0)
 		return r;
-	r = insert(c, &row, &seq);
+	r = store_task_insert(c, &row, &seq);
 	if (r != 0)
 		return r;
 	/* Do this after the insert, so that an id that is taken leaves nothing behind. */

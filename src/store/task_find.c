@@ -97,7 +97,8 @@ static int take_tasks(struct connection *c, struct statement *q, struct row_list
 /* ---- by id ---- */
 
 /* project {NULL, 0}: all projects. Returns up to two. */
-static int find(struct connection *c, struct text project, struct text id, struct row_list *a)
+static int task_find_find(struct connection *c, struct text project, struct text id,
+			  struct row_list *a)
 {
 	QUERY in_project = {
 		"SELECT {columns} FROM task WHERE id = :id AND project = :project",
@@ -120,7 +121,7 @@ static int find_at_once(struct connection *c, struct text project, struct text i
 {
 	CLEANUP(query_end_reads) struct reads reads;
 
-	return query_begin_reads(c, &reads) ?: find(c, project, id, a);
+	return query_begin_reads(c, &reads) ?: task_find_find(c, project, id, a);
 }
 
 int store_task_find(struct connection *c, struct text project, struct text id, struct arena *arena,
@@ -203,7 +204,7 @@ int64_t store_task_place(const struct task *row, bool open_first)
 }
 
 /* A list, or a part of one: what its statement is bound to. */
-struct listed {
+struct task_find_listed {
 	const struct store_task_query *query;
 	unsigned by;
 	int state;
@@ -220,7 +221,7 @@ static unsigned by_state(const struct store_task_query *query)
 	return query->skips == SKIPS_ONLY ? BY_SKIPPED : BY_FAILED;
 }
 
-static int list_some(struct connection *c, const struct listed *l, struct row_list *a)
+static int list_some(struct connection *c, const struct task_find_listed *l, struct row_list *a)
 {
 	const struct store_task_query *query = l->query;
 	const struct query *lists = query->cut == 0 ? whole_lists
@@ -248,11 +249,11 @@ static int list(struct connection *c, const struct store_task_query *query, stru
 		[PART_QUEUED] = {BY_STATE, TASK_QUEUED},
 		[PART_ENDED] = {BY_ENDED, -1},
 	};
-	struct listed l = {.query = query,
-			   .by = by_state(query),
-			   .state = query->state,
-			   .before_seq = query->before,
-			   .limit = query->limit};
+	struct task_find_listed l = {.query = query,
+				     .by = by_state(query),
+				     .state = query->state,
+				     .before_seq = query->before,
+				     .limit = query->limit};
 	int r = 0;
 
 	if (!query->open_first)

@@ -6,12 +6,12 @@
 
 #include "wire/json.h"
 
-static int bad(struct error *error, const char *code, const char *text)
+static int context_token_bad(struct error *error, const char *code, const char *text)
 {
 	return refuse(error, REFUSE_FORBIDDEN, "Invalid context token (%s): %s", code, text);
 }
 
-static bool is_space(char c)
+static bool context_token_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -19,7 +19,7 @@ static bool is_space(char c)
 static bool has_space(struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
-		if (is_space(t.data[i]))
+		if (context_token_is_space(t.data[i]))
 			return true;
 	}
 	return false;
@@ -132,7 +132,7 @@ struct parts {
 	struct text signed_text; /* header and claims as received */
 };
 
-static bool split(struct text token, struct parts *p)
+static bool context_token_split(struct text token, struct parts *p)
 {
 	struct text rest = token;
 
@@ -162,14 +162,14 @@ static int check_claims(const struct value *v, int64_t now_s, struct context_cla
 	ret->chat = value_text(value_find(v, "chat_id"));
 	ret->chat_type = value_text(value_find(v, "chat_type"));
 	if (ret->user.len == 0)
-		return bad(error, "claims", "sub is missing");
+		return context_token_bad(error, "claims", "sub is missing");
 	if (!value_double(value_find(v, "exp"), &expires))
-		return bad(error, "claims", "exp is missing");
+		return context_token_bad(error, "claims", "exp is missing");
 	if (expires + CONTEXT_LEEWAY_S < (double)now_s)
-		return bad(error, "claims", "token has expired");
+		return context_token_bad(error, "claims", "token has expired");
 	if (value_double(value_find(v, "iat"), &issued) &&
 	    issued - CONTEXT_LEEWAY_S > (double)now_s)
-		return bad(error, "claims", "token was issued in the future");
+		return context_token_bad(error, "claims", "token was issued in the future");
 	return 0;
 }
 
@@ -183,18 +183,20 @@ int context_token_check(struct arena *a, struct text token, const struct context
 	int r;
 
 	if (token.len == 0)
-		return bad(error, "missing", "context_token is required");
-	if (!split(token, &p))
-		return bad(error, "format", "token must have three parts");
+		return context_token_bad(error, "missing", "context_token is required");
+	if (!context_token_split(token, &p))
+		return context_token_bad(error, "format", "token must have three parts");
 	r = read_part(a, p.header, &header)
 			?: read_part(a, p.claims, &claims)
 			?: decode64(a, p.signature, &signature);
 	if (r != 0)
-		return r == -ENOMEM ? r : bad(error, "decode", "a part is not base64url JSON");
+		return r == -ENOMEM
+			       ? r
+			       : context_token_bad(error, "decode", "a part is not base64url JSON");
 	if (!text_is(value_text(value_find(header, "alg")), "HS256") ||
 	    !text_is(value_text(value_find(header, "typ")), "ASH_CONTEXT"))
-		return bad(error, "header", "alg must be HS256 and typ ASH_CONTEXT");
+		return context_token_bad(error, "header", "alg must be HS256 and typ ASH_CONTEXT");
 	if (!signed_by(secret, p.signed_text, signature))
-		return bad(error, "signature", "signature does not match");
+		return context_token_bad(error, "signature", "signature does not match");
 	return check_claims(claims, now_s, ret_claims, error);
 }

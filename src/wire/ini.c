@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static bool is_blank(char c)
+static bool ini_is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -13,19 +13,19 @@ static struct text part(struct text t, size_t from, size_t to)
 }
 
 /* Where one of two characters is, or else a comment, or the end. */
-static size_t find(struct text t, char one, char other)
+static size_t ini_find(struct text t, char one, char other)
 {
 	size_t i = 0;
 
 	while (i < t.len && t.data[i] != one && t.data[i] != other &&
-	       !(i > 0 && t.data[i] == ';' && is_blank(t.data[i - 1])))
+	       !(i > 0 && t.data[i] == ';' && ini_is_blank(t.data[i - 1])))
 		i++;
 	return i;
 }
 
 struct text ini_uncommented(struct text t)
 {
-	return part(t, 0, find(t, '\n', '\n'));
+	return part(t, 0, ini_find(t, '\n', '\n'));
 }
 
 void ini_init(struct ini *ini, struct text file)
@@ -41,7 +41,7 @@ void ini_init(struct ini *ini, struct text file)
 static bool read_section(struct ini_line *line, struct text t)
 {
 	struct text inside = part(t, 1, t.len);
-	size_t n = find(inside, ']', ']');
+	size_t n = ini_find(inside, ']', ']');
 
 	line->name = part(inside, 0, n);
 	return n < inside.len && inside.data[n] == ']';
@@ -49,7 +49,7 @@ static bool read_section(struct ini_line *line, struct text t)
 
 static bool read_pair(struct ini_line *line, struct text t)
 {
-	size_t n = find(t, '=', ':');
+	size_t n = ini_find(t, '=', ':');
 
 	if (n == t.len || t.data[n] == ';')
 		return false;
@@ -60,7 +60,7 @@ static bool read_pair(struct ini_line *line, struct text t)
 
 _Static_assert(INI_LINE_MAX == 8192, "the error names the limit");
 
-static enum ini_kind read_line(struct ini_line *line, struct text t)
+static enum ini_kind ini_read_line(struct ini_line *line, struct text t)
 {
 	if (t.len > 0 && memchr(t.data, '\0', t.len)) {
 		line->error = "contains a NUL character";
@@ -94,7 +94,7 @@ bool ini_next(struct ini *ini, struct ini_line *ret_line)
 		.whole = part(rest, 0, end),
 		.end = part(rest, end, next),
 	};
-	ret_line->kind = read_line(ret_line, text_trim(ret_line->whole, TEXT_SPACE));
+	ret_line->kind = ini_read_line(ret_line, text_trim(ret_line->whole, TEXT_SPACE));
 	ini->rest = part(rest, next, rest.len);
 	return true;
 }

@@ -15,18 +15,18 @@ const struct json_limits json_default_limits = {
 	.values = JSON_VALUES_DEFAULT,
 };
 
-struct scan {
+struct json_read_scan {
 	struct json_member *members;
 	unsigned n;
 	struct value values[JSON_DEPTH_MAX + 1];
 };
 
-struct reader {
+struct json_read_reader {
 	const char *p;
 	const char *end;
 	const char *start;
 	struct arena *arena;
-	struct scan *scan; /* NULL: a tree is built */
+	struct json_read_scan *scan; /* NULL: a tree is built */
 	struct error *error;
 	const struct json_limits *limits;
 	uint32_t n_values;
@@ -35,24 +35,24 @@ struct reader {
 	struct value *open[JSON_DEPTH_MAX];
 };
 
-static int bad(const struct reader *r, const char *what)
+static int json_read_bad(const struct json_read_reader *r, const char *what)
 {
 	return refuse(r->error, REFUSE_PARSE, "%s at byte %zu", what, (size_t)(r->p - r->start));
 }
 
-static inline bool is_space(char c)
+static inline bool json_read_is_space(char c)
 {
 	return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-static void skip_spaces(struct reader *r)
+static void skip_spaces(struct json_read_reader *r)
 {
-	while (r->p < r->end && is_space(*r->p))
+	while (r->p < r->end && json_read_is_space(*r->p))
 		r->p++;
 }
 
 /* Between the parts of a message there is hardly ever any. */
-static inline void skip_space(struct reader *r)
+static inline void skip_space(struct json_read_reader *r)
 {
 	if (r->p < r->end && (unsigned char)*r->p <= ' ')
 		skip_spaces(r);
@@ -77,29 +77,29 @@ static int hex4(const char *p)
 }
 
 /* Checks one escape; r->p is at the backslash and is moved past it. */
-static int check_escape(struct reader *r)
+static int check_escape(struct json_read_reader *r)
 {
 	size_t left = (size_t)(r->end - r->p);
 	int unit;
 
 	if (left < 2)
-		return bad(r, "unterminated string");
+		return json_read_bad(r, "unterminated string");
 	if (r->p[1] != 'u') {
 		if (!memchr("\"\\/bfnrt", r->p[1], 8))
-			return bad(r, "unknown escape sequence");
+			return json_read_bad(r, "unknown escape sequence");
 		r->p += 2;
 		return 0;
 	}
 	unit = left < 6 ? -1 : hex4(r->p + 2);
 	if (unit < 0)
-		return bad(r, "\\u must be followed by four hex digits");
+		return json_read_bad(r, "\\u must be followed by four hex digits");
 	if (unit >= 0xdc00 && unit <= 0xdfff)
-		return bad(r, "unpaired surrogate");
+		return json_read_bad(r, "unpaired surrogate");
 	if (unit >= 0xd800 && unit <= 0xdbff) {
 		int second = left >= 12 && r->p[6] == '\\' && r->p[7] == 'u' ? hex4(r->p + 8) : -1;
 
 		if (second < 0xdc00 || second > 0xdfff)
-			return bad(r, "unpaired surrogate");
+			return json_read_bad(r, "unpaired surrogate");
 		r->p += 6;
 	}
 	r->p += 6;
@@ -107,7 +107,7 @@ static int check_escape(struct reader *r)
 }
 
 /* Finds the end of the string that r->p is in. */
-static int scan_string(struct reader *r, bool *ret_escaped)
+static int scan_string(struct json_read_reader *r, bool *ret_escaped)
 {
 	bool escaped = false;
 
@@ -117,7 +117,7 @@ static int scan_string(struct reader *r, bool *ret_escaped)
 
 		r->p = skip_plain(r->p, r->end);
 		if (r->p == r->end)
-			return bad(r, "unterminated string");
+			return json_read_bad(r, "unterminated string");
 		if (*r->p == '"')
 			break;
 		if (*r->p == '\\') {
@@ -128,10 +128,10 @@ static int scan_string(struct reader *r, bool *ret_escaped)
 			continue;
 		}
 		if ((unsigned char)*r->p < 0x20)
-			return bad(r, "control character in a string");
+			return json_read_bad(r, "control character in a string");
 		n = utf8_sequence(r->p, r->end);
 		if (n == 0)
-			return bad(r, "invalid UTF-8");
+			return json_read_bad(r, "invalid UTF-8");
 		r->p += n;
 	}
 	*ret_escaped = escaped;
@@ -162,7 +162,7 @@ static const char *unescape_one(const char *p, char *out, size_t *ret_n)
 	return p;
 }
 
-static int unescape(struct reader *r, const char *from, const char *end, struct text *ret)
+static int unescape(struct json_read_reader *r, const char *from, const char *end, struct text *ret)
 {
 	/* Never longer than the source: the shortest escape of n bytes has n + 1. */
 	char *out = arena_alloc(r->arena, (size_t)(end - from));
@@ -187,7 +187,7 @@ static int unescape(struct reader *r, const char *from, const char *end, struct 
 }
 
 /* The string that begins at `from`, of which r->p stands on the first byte that is not plain. */
-static int read_odd_string(struct reader *r, const char *from, struct text *ret)
+static int read_odd_string(struct json_read_reader *r, const char *from, struct text *ret)
 {
 	bool escaped = false;
 	int e = scan_string(r, &escaped);
@@ -202,7 +202,7 @@ static int read_odd_string(struct reader *r, const char *from, struct text *ret)
 }
 
 /* r->p stands on the opening quote. */
-static inline int read_string(struct reader *r, struct text *ret)
+static inline int read_string(struct json_read_reader *r, struct text *ret)
 {
 	const char *from = r->p + 1;
 
@@ -214,21 +214,21 @@ static inline int read_string(struct reader *r, struct text *ret)
 	return 0;
 }
 
-static inline bool at_digit(const struct reader *r)
+static inline bool at_digit(const struct json_read_reader *r)
 {
 	return r->p < r->end && *r->p >= '0' && *r->p <= '9';
 }
 
-static int need_digits(struct reader *r)
+static int need_digits(struct json_read_reader *r)
 {
 	if (!at_digit(r))
-		return bad(r, "expected a digit");
+		return json_read_bad(r, "expected a digit");
 	while (at_digit(r))
 		r->p++;
 	return 0;
 }
 
-static int read_number(struct reader *r)
+static int read_number(struct json_read_reader *r)
 {
 	int e;
 
@@ -237,7 +237,7 @@ static int read_number(struct reader *r)
 	if (r->p < r->end && *r->p == '0') {
 		r->p++;
 		if (at_digit(r))
-			return bad(r, "number with a leading zero");
+			return json_read_bad(r, "number with a leading zero");
 	} else {
 		e = need_digits(r);
 		if (e != 0)
@@ -258,7 +258,7 @@ static int read_number(struct reader *r)
 	return 0;
 }
 
-static int read_word(struct reader *r, struct value *v)
+static int read_word(struct json_read_reader *r, struct value *v)
 {
 	static const struct {
 		const char *word;
@@ -278,10 +278,10 @@ static int read_word(struct reader *r, struct value *v)
 			return 0;
 		}
 	}
-	return bad(r, "unexpected character");
+	return json_read_bad(r, "unexpected character");
 }
 
-static int open_container(struct reader *r, struct value *v)
+static int open_container(struct json_read_reader *r, struct value *v)
 {
 	/* Whether the rest is JSON is unknown: a parse error, not a size. */
 	if (r->depth >= r->limits->depth || r->depth >= JSON_DEPTH_MAX)
@@ -296,7 +296,7 @@ static int open_container(struct reader *r, struct value *v)
 }
 
 /* Reads what is at r->p into v; of a container only its opening. */
-static int read_one(struct reader *r, struct value *v)
+static int read_one(struct json_read_reader *r, struct value *v)
 {
 	struct text text;
 	int e;
@@ -334,7 +334,7 @@ static int read_one(struct reader *r, struct value *v)
 	return 0;
 }
 
-static int new_value(struct reader *r, struct value **ret)
+static int new_value(struct json_read_reader *r, struct value **ret)
 {
 	struct value *v;
 
@@ -351,14 +351,14 @@ static int new_value(struct reader *r, struct value **ret)
 	return 0;
 }
 
-static int read_key(struct reader *r, struct value *member)
+static int read_key(struct json_read_reader *r, struct value *member)
 {
 	struct text key;
 	int e;
 
 	skip_space(r);
 	if (r->p == r->end || *r->p != '"')
-		return bad(r, "missing member name");
+		return json_read_bad(r, "missing member name");
 	e = read_string(r, &key);
 	if (e != 0)
 		return e;
@@ -366,13 +366,13 @@ static int read_key(struct reader *r, struct value *member)
 	member->key_len = (uint32_t)key.len;
 	skip_space(r);
 	if (r->p == r->end || *r->p != ':')
-		return bad(r, "missing ':'");
+		return json_read_bad(r, "missing ':'");
 	r->p++;
 	return 0;
 }
 
 /* One value and, inside an object, its key. */
-static int read_child(struct reader *r, bool keyed, struct value **slot)
+static int read_child(struct json_read_reader *r, bool keyed, struct value **slot)
 {
 	struct value *v = NULL;
 	int e = new_value(r, &v);
@@ -386,7 +386,7 @@ static int read_child(struct reader *r, bool keyed, struct value **slot)
 	}
 	skip_space(r);
 	if (r->p == r->end)
-		return bad(r, "missing value");
+		return json_read_bad(r, "missing value");
 	*slot = v;
 	return read_one(r, v);
 }
@@ -396,7 +396,7 @@ static inline char closing(const struct value *container)
 	return container->kind == VALUE_OBJECT ? '}' : ']';
 }
 
-static void close_container(struct reader *r, struct value *v)
+static void close_container(struct json_read_reader *r, struct value *v)
 {
 	r->p++;
 	v->raw_len = (uint32_t)(r->p - v->raw);
@@ -431,7 +431,7 @@ bool json_source_is(struct text raw, const char *text)
 }
 
 /* A member of the outermost object ends here. */
-static void note_member(const struct scan *s, const struct value *v)
+static void note_member(const struct json_read_scan *s, const struct value *v)
 {
 	const struct text key = {.data = v->key - 1, .len = v->key_len + 2};
 
@@ -450,7 +450,7 @@ static void note_member(const struct scan *s, const struct value *v)
  * until there is a comma or nothing is open. *slot becomes where the next
  * value hangs, or NULL at the end of the text.
  */
-static int step_on(struct reader *r, struct value *last, struct value ***slot)
+static int step_on(struct json_read_reader *r, struct value *last, struct value ***slot)
 {
 	while (r->depth > 0) {
 		struct value *parent = r->open[r->depth - 1];
@@ -460,14 +460,14 @@ static int step_on(struct reader *r, struct value *last, struct value ***slot)
 		parent->len++;
 		skip_space(r);
 		if (r->p == r->end)
-			return bad(r, "unterminated array or object");
+			return json_read_bad(r, "unterminated array or object");
 		if (*r->p == ',') {
 			r->p++;
 			*slot = &last->next;
 			return 0;
 		}
 		if (*r->p != closing(parent))
-			return bad(r, "expected ',' or the end of the array or object");
+			return json_read_bad(r, "expected ',' or the end of the array or object");
 		close_container(r, parent);
 		last = parent;
 	}
@@ -475,7 +475,7 @@ static int step_on(struct reader *r, struct value *last, struct value ***slot)
 	return 0;
 }
 
-static int read_all(struct reader *r, struct value **ret_root)
+static int json_read_read_all(struct json_read_reader *r, struct value **ret_root)
 {
 	struct value *root = NULL;
 	struct value **slot = &root;
@@ -505,7 +505,7 @@ static int read_all(struct reader *r, struct value **ret_root)
 	return 0;
 }
 
-static int read_text(struct reader *r, size_t len, struct value **ret_value)
+static int read_text(struct json_read_reader *r, size_t len, struct value **ret_value)
 {
 	struct value *root = NULL;
 	int e;
@@ -517,12 +517,12 @@ static int read_text(struct reader *r, size_t len, struct value **ret_value)
 	r->end = r->start + len;
 	r->n_values = 0;
 	r->depth = 0;
-	e = read_all(r, &root);
+	e = json_read_read_all(r, &root);
 	if (e != 0)
 		return e;
 	skip_space(r);
 	if (r->p != r->end)
-		return bad(r, "unexpected text after the value");
+		return json_read_bad(r, "unexpected text after the value");
 	*ret_value = root;
 	return 0;
 }
@@ -530,7 +530,7 @@ static int read_text(struct reader *r, size_t len, struct value **ret_value)
 int json_read(struct arena *a, const char *text, size_t len, const struct json_limits *limits,
 	      struct value **ret_value, struct error *error)
 {
-	struct reader r;
+	struct json_read_reader r;
 
 	r.start = text;
 	r.arena = a;
@@ -546,8 +546,8 @@ int json_scan(const char *text, size_t len, const struct json_limits *limits,
 	      struct json_member *members, unsigned n, struct value *ret_value)
 {
 	struct value *root = NULL;
-	struct reader r;
-	struct scan s;
+	struct json_read_reader r;
+	struct json_read_scan s;
 	int e;
 
 	for (unsigned i = 0; i < n; i++) {

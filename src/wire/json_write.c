@@ -160,7 +160,7 @@ void json_raw(struct json *j, const char *text, size_t len)
 	buf_add(j->out, text, len);
 }
 
-static void write_key(struct json *j, const struct value *v)
+static void json_write_write_key(struct json *j, const struct value *v)
 {
 	if (v->key)
 		add_key(j, v->key, v->key_len);
@@ -190,7 +190,7 @@ static void write_tree(struct json *j, const struct value *v)
 		else
 			json_begin_array(j);
 		value_each (child, v) {
-			write_key(j, child);
+			json_write_write_key(j, child);
 			write_tree(j, child);
 		}
 		if (v->kind == VALUE_OBJECT)

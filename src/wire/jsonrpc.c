@@ -8,7 +8,7 @@ static const char begin_error[] = "{\"jsonrpc\":\"2.0\",\"error\":";
 
 #define ADD(out, literal) buf_add(out, literal, sizeof(literal) - 1)
 
-static int say(struct error *error, const char *words)
+static int jsonrpc_say(struct error *error, const char *words)
 {
 	return refuse(error, REFUSE_REQUEST, "%s", words ? words : "Invalid Request");
 }
@@ -20,20 +20,20 @@ static int wrong(const struct jsonrpc_rules *rules, enum jsonrpc_fault fault, co
 		return rules->explain(fault, v, error);
 	switch (fault) {
 	case JSONRPC_NOT_OBJECT:
-		return say(error, rules->not_object);
+		return jsonrpc_say(error, rules->not_object);
 	case JSONRPC_NO_VERSION:
-		return say(error, rules->no_version);
+		return jsonrpc_say(error, rules->no_version);
 	case JSONRPC_NO_METHOD:
-		return say(error, rules->no_method);
+		return jsonrpc_say(error, rules->no_method);
 	case JSONRPC_BAD_PARAMS:
-		return say(error, rules->bad_params);
+		return jsonrpc_say(error, rules->bad_params);
 	case JSONRPC_POSITIONAL:
 		return refuse(error, REFUSE_PARAMS,
 			      "Positional params (array) not supported, use named params (object)");
 	case JSONRPC_BAD_ID:
 		break;
 	}
-	return say(error, rules->bad_id);
+	return jsonrpc_say(error, rules->bad_id);
 }
 
 struct envelope {
@@ -157,7 +157,8 @@ static void add_id(struct buf *out, struct text id)
 }
 
 /* Leaves the writer where a value must follow. */
-static void begin(const struct jsonrpc_rules *rules, struct json *j, struct text id, bool error)
+static void jsonrpc_begin(const struct jsonrpc_rules *rules, struct json *j, struct text id,
+			  bool error)
 {
 	struct buf *out = j->out;
 
@@ -176,7 +177,7 @@ static void begin(const struct jsonrpc_rules *rules, struct json *j, struct text
 	j->comma = false;
 }
 
-static void end(const struct jsonrpc_rules *rules, struct json *j, struct text id)
+static void jsonrpc_end(const struct jsonrpc_rules *rules, struct json *j, struct text id)
 {
 	if (!(rules->flags & JSONRPC_ID_SECOND)) {
 		ADD(j->out, ",\"id\":");
@@ -190,18 +191,18 @@ static void end(const struct jsonrpc_rules *rules, struct json *j, struct text i
 
 void jsonrpc_begin_result(const struct jsonrpc_rules *rules, struct json *j, struct text id)
 {
-	begin(rules, j, id, false);
+	jsonrpc_begin(rules, j, id, false);
 }
 
 void jsonrpc_end_result(const struct jsonrpc_rules *rules, struct json *j, struct text id)
 {
-	end(rules, j, id);
+	jsonrpc_end(rules, j, id);
 }
 
 void jsonrpc_write_error(const struct jsonrpc_rules *rules, struct json *j, struct text id,
 			 int64_t code, struct text message, struct text data)
 {
-	begin(rules, j, id, true);
+	jsonrpc_begin(rules, j, id, true);
 	json_begin_object(j);
 	json_member_int(j, "code", code);
 	json_member_text(j, "message", message);
@@ -210,7 +211,7 @@ void jsonrpc_write_error(const struct jsonrpc_rules *rules, struct json *j, stru
 		json_raw(j, data.data, data.len);
 	}
 	json_end_object(j);
-	end(rules, j, id);
+	jsonrpc_end(rules, j, id);
 }
 
 void jsonrpc_write_request(struct json *j, struct text method, struct text params, struct text id)

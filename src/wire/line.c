@@ -8,7 +8,7 @@
  */
 #include "wire/framing.h"
 
-struct line {
+struct wire_line {
 	size_t max;
 	size_t seen; /* no newline among the first `seen` bytes offered */
 	bool refused;
@@ -16,7 +16,7 @@ struct line {
 
 static void line_init(void *state, const struct framing_limits *limits)
 {
-	struct line *l = state;
+	struct wire_line *l = state;
 
 	l->max = limits->message;
 }
@@ -25,7 +25,8 @@ static void line_done(void *state)
 {
 }
 
-static enum frame_kind too_long(struct line *l, size_t len, size_t *ret_used, struct frame *ret)
+static enum frame_kind too_long(struct wire_line *l, size_t len, size_t *ret_used,
+				struct frame *ret)
 {
 	l->refused = true;
 	l->seen = 0;
@@ -34,7 +35,7 @@ static enum frame_kind too_long(struct line *l, size_t len, size_t *ret_used, st
 	return FRAME_REFUSED;
 }
 
-static bool is_blank(const char *line, size_t n)
+static bool line_is_blank(const char *line, size_t n)
 {
 	/* a message nearly always starts with its first byte */
 	for (size_t i = 0; i < n; i++)
@@ -51,7 +52,7 @@ static size_t without_cr(const char *line, size_t n)
 static enum frame_kind line_next(void *state, const char *in, size_t len, bool eof,
 				 size_t *ret_used, struct frame *ret)
 {
-	struct line *l = state;
+	struct wire_line *l = state;
 	size_t at = 0;
 
 	if (l->refused)
@@ -73,7 +74,7 @@ static enum frame_kind line_next(void *state, const char *in, size_t len, bool e
 		}
 		l->seen = 0;
 		at += newline ? raw + 1 : raw;
-		if (is_blank(line, n))
+		if (line_is_blank(line, n))
 			continue;
 		ret->data = line;
 		ret->len = n;
@@ -111,14 +112,14 @@ static void line_trail(struct buf *out)
 
 static bool line_in_message(const void *state)
 {
-	const struct line *l = state;
+	const struct wire_line *l = state;
 
 	return l->seen > 0;
 }
 
 const struct framing framing_line = {
 	.name = "line",
-	.state_size = sizeof(struct line),
+	.state_size = sizeof(struct wire_line),
 	.init = line_init,
 	.done = line_done,
 	.next = line_next,

@@ -61,7 +61,7 @@ static uint64_t read_seq(const struct value *v)
 
 /* Every header but the first of a connection has a known type, and Go's own always has the same
  * layout: those are read without a tree. */
-static bool is_plain(const struct gob_type *type, const struct gob_shape *shape)
+static bool netrpc_is_plain(const struct gob_type *type, const struct gob_shape *shape)
 {
 	if (type->kind != GOB_STRUCT || type->n_fields != shape->n_fields)
 		return false;
@@ -152,7 +152,7 @@ static void take_header(struct netrpc_reader *r, const struct gob_value *header)
 		.error = text_or_empty(value_find(v, "Error")),
 	};
 	r->has_header = true;
-	if (is_plain(header->type, shape))
+	if (netrpc_is_plain(header->type, shape))
 		r->plain = header->type->id;
 }
 
@@ -187,7 +187,7 @@ static enum netrpc_kind end_message(struct netrpc_reader *r, struct arena *a,
 }
 
 /* True: a message is there, or a reason why there will be none. */
-static bool take(struct netrpc_reader *r, enum gob_said said, const struct gob_value *value)
+static bool netrpc_take(struct netrpc_reader *r, enum gob_said said, const struct gob_value *value)
 {
 	if (said == GOB_BROKEN || (said == GOB_REFUSED && !r->has_header)) {
 		r->broken = error_keep(&value->error);
@@ -223,7 +223,7 @@ enum netrpc_kind netrpc_next(struct netrpc_reader *r, struct arena *a, const cha
 			*ret_used = used;
 			return NETRPC_MORE;
 		}
-		if (take(r, said, &value) && !r->broken) {
+		if (netrpc_take(r, said, &value) && !r->broken) {
 			*ret_used = used;
 			return end_message(r, a, &value, ret);
 		}

@@ -130,12 +130,12 @@ static void on_timeout(void *arg)
 
 /* ---- what it prints ---- */
 
-static bool is_over(const struct agent_turn *t)
+static bool command_is_over(const struct agent_turn *t)
 {
 	return t->cancelled || t->timed_out || t->fault != 0;
 }
 
-static int decode(struct agent_turn *t, const char *data, size_t len)
+static int command_decode(struct agent_turn *t, const char *data, size_t len)
 {
 	if (t->command->opts.output == COMMAND_STREAM_JSON)
 		return stream_json_feed(&t->lines, data, len, &t->out);
@@ -152,7 +152,7 @@ static int decode_end(struct agent_turn *t)
 }
 
 /* Hands on what was decoded. False if the turn is gone. */
-static bool deliver(struct agent_turn *t)
+static bool command_deliver(struct agent_turn *t)
 {
 	if (t->out.len == 0)
 		return true;
@@ -186,7 +186,7 @@ static void keep_stderr(struct agent_turn *t, const char *data, size_t len)
 	t->n_stderr += len;
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+static void command_on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct agent_turn *t = arg;
 
@@ -194,12 +194,12 @@ static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
 		keep_stderr(t, data, len);
 		return;
 	}
-	if (is_over(t))
+	if (command_is_over(t))
 		return;
-	t->fault = decode(t, data, len);
+	t->fault = command_decode(t, data, len);
 	if (t->fault != 0)
 		child_signal(t->child, SIGKILL);
-	deliver(t);
+	command_deliver(t);
 }
 
 /* ---- its end ---- */
@@ -291,9 +291,9 @@ static void on_exited(void *arg, int status, int signal)
 
 	if (t->timeout)
 		timer_stop(t->timeout);
-	if (!is_over(t)) {
+	if (!command_is_over(t)) {
 		t->fault = decode_end(t);
-		if (!deliver(t))
+		if (!command_deliver(t))
 			return;
 	}
 	turn_end(t, status, signal);
@@ -316,7 +316,7 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 			 : prompt.len > 0 ? prompt.data
 					  : "",
 		.input_len = by_stdin ? prompt.len : 0,
-		.on_output = on_output,
+		.on_output = command_on_output,
 		.on_exit = on_exited,
 		.grace_ms = GRACE_MS,
 		/* Nobody hears it any more, and an agent must not go on unseen. */

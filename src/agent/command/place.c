@@ -29,7 +29,7 @@ static int open_state(const char *state, char out[PATH_MAX], struct error *error
 }
 
 /* Lines become strings, in `lines` itself, which is cut for it. */
-static int split(char *lines, const char **paths, unsigned *n, struct error *error)
+static int command_place_split(char *lines, const char **paths, unsigned *n, struct error *error)
 {
 	for (char *rest = lines, *at; (at = strsep(&rest, "\n"));) {
 		if (!*at)
@@ -72,7 +72,7 @@ static int confine(const struct agent_bounds *b, const char *state, struct comma
 	const char *paths[COMMAND_PATHS_MAX + 3];
 	char kept[PATH_MAX] = "";
 	unsigned n = 0;
-	int r = lines ? split(lines, paths, &n, error) : -ENOMEM;
+	int r = lines ? command_place_split(lines, paths, &n, error) : -ENOMEM;
 
 	if (r == 0 && state[0])
 		r = open_state(state, kept, error);

@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 
-static bool is_blank(char c)
+static bool command_words_is_blank(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -48,7 +48,7 @@ static const char *read_single(const char *p, char **out)
 /* One word with its NUL; NULL for an open quote. */
 static const char *read_word(const char *p, char **out)
 {
-	while (p && *p && !is_blank(*p)) {
+	while (p && *p && !command_words_is_blank(*p)) {
 		if (*p == '"')
 			p = read_double(p + 1, out);
 		else if (*p == '\'')
@@ -79,7 +79,7 @@ int command_split(const char *command, char ***ret_words, unsigned *ret_n, struc
 		return -ENOMEM;
 	out = (char *)words + head;
 	for (;;) {
-		while (is_blank(*p))
+		while (command_words_is_blank(*p))
 			p++;
 		if (!*p)
 			break;
@@ -109,30 +109,30 @@ struct argv {
 	size_t size; /* of the words, NULs included */
 };
 
-static void put(struct argv *a, const char *data, size_t len)
+static void command_words_put(struct argv *a, const char *data, size_t len)
 {
 	if (a->words && len > 0)
 		a->at = mempcpy(a->at, data, len);
 	a->size += len;
 }
 
-static void begin(struct argv *a)
+static void command_words_begin(struct argv *a)
 {
 	if (a->words)
 		a->words[a->n] = a->at;
 	a->n++;
 }
 
-static void end(struct argv *a)
+static void command_words_end(struct argv *a)
 {
-	put(a, "", 1);
+	command_words_put(a, "", 1);
 }
 
 void argv_add(struct argv *a, struct text word)
 {
-	begin(a);
-	put(a, word.data, word.len);
-	end(a);
+	command_words_begin(a);
+	command_words_put(a, word.data, word.len);
+	command_words_end(a);
 }
 
 void argv_add_words(struct argv *a, const char *const *words)
@@ -143,14 +143,14 @@ void argv_add_words(struct argv *a, const char *const *words)
 
 static void begin_value(struct argv *a, const char *flag, bool dash)
 {
-	begin(a);
-	put(a, flag, strlen(flag));
+	command_words_begin(a);
+	command_words_put(a, flag, strlen(flag));
 	if (dash) {
-		put(a, "=", 1);
+		command_words_put(a, "=", 1);
 		return;
 	}
-	end(a);
-	begin(a);
+	command_words_end(a);
+	command_words_begin(a);
 }
 
 void argv_add_list(struct argv *a, const char *flag, const struct text *list, unsigned n)
@@ -160,10 +160,10 @@ void argv_add_list(struct argv *a, const char *flag, const struct text *list, un
 	begin_value(a, flag, list[0].len > 0 && list[0].data[0] == '-');
 	for (unsigned i = 0; i < n; i++) {
 		if (i > 0)
-			put(a, ",", 1);
-		put(a, list[i].data, list[i].len);
+			command_words_put(a, ",", 1);
+		command_words_put(a, list[i].data, list[i].len);
 	}
-	end(a);
+	command_words_end(a);
 }
 
 void argv_add_flag(struct argv *a, const char *flag, struct text value)
@@ -230,11 +230,11 @@ static void put_filled(struct argv *a, const char *word, const char *mark, struc
 	const char *place;
 
 	for (; (place = strstr(word, mark)); word = place + strlen(mark)) {
-		put(a, word, (size_t)(place - word));
-		put(a, with.data, with.len);
+		command_words_put(a, word, (size_t)(place - word));
+		command_words_put(a, with.data, with.len);
 	}
-	put(a, word, strlen(word));
-	end(a);
+	command_words_put(a, word, strlen(word));
+	command_words_end(a);
 }
 
 static size_t filled_len(const char *word, const char *mark, size_t len)
@@ -262,7 +262,7 @@ static void fill_tools(struct argv *a, const void *arg)
 	for (char *const *word = f->words; *word; word++) {
 		if (!f->with.data && strstr(*word, COMMAND_TOOLS))
 			continue;
-		begin(a);
+		command_words_begin(a);
 		put_filled(a, *word, COMMAND_TOOLS, f->with);
 	}
 }
@@ -302,9 +302,9 @@ static void fill_prompt(struct argv *a, const void *arg)
 		const char *word = f->words[i] ?: COMMAND_PROMPT;
 
 		placed |= strstr(word, COMMAND_PROMPT) != NULL;
-		begin(a);
+		command_words_begin(a);
 		if (needs_blank(f->words, i, f->with))
-			put(a, " ", 1);
+			command_words_put(a, " ", 1);
 		put_filled(a, word, COMMAND_PROMPT, f->with);
 		if (!f->words[i])
 			return;

@@ -9,7 +9,7 @@
 
 static const struct json_limits limits = {.depth = 64, .values = 100000};
 
-static bool is_space(char c)
+static bool model_answer_is_space(char c)
 {
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
@@ -42,7 +42,7 @@ static int read_object(struct agent_turn *t, struct text data, const struct valu
 	return 0;
 }
 
-static int on_event(void *arg, const struct sse_event *event)
+static int model_answer_on_event(void *arg, const struct sse_event *event)
 {
 	struct agent_turn *t = arg;
 	const struct value *v;
@@ -63,7 +63,7 @@ static int on_event(void *arg, const struct sse_event *event)
 static enum body kind_of(const char *data, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (!is_space(data[i]))
+		if (!model_answer_is_space(data[i]))
 			return data[i] == '{' ? BODY_WHOLE : BODY_EVENTS;
 	}
 	return BODY_UNKNOWN;
@@ -72,7 +72,7 @@ static enum body kind_of(const char *data, size_t n)
 static void push_events(struct agent_turn *t, const char *data, size_t n)
 {
 	struct error error;
-	int r = sse_push(&t->sse, data, n, on_event, t, &error);
+	int r = sse_push(&t->sse, data, n, model_answer_on_event, t, &error);
 
 	if (r == 0 || t->over || t->cancelled)
 		return;

@@ -11,7 +11,7 @@ enum { MAX_TOKENS = 4096, ARGUMENTS_MEMORY = 16 << 20 };
 
 /* ---- the request ---- */
 
-static bool is_blank(struct text t)
+static bool anthropic_is_blank(struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
 		if (!strchr(" \t\r\n", t.data[i]) || t.data[i] == '\0')
@@ -22,7 +22,7 @@ static bool is_blank(struct text t)
 
 static void write_text(struct json *j, struct text text)
 {
-	if (is_blank(text))
+	if (anthropic_is_blank(text))
 		return;
 	json_begin_object(j);
 	json_member_str(j, "type", "text");
@@ -37,7 +37,7 @@ static void write_arguments(struct json *j, struct text arguments)
 	struct value *v;
 
 	json_key(j, "input");
-	if (is_blank(arguments)) {
+	if (anthropic_is_blank(arguments)) {
 		json_raw(j, "{}", 2);
 		return;
 	}
@@ -68,7 +68,7 @@ static void write_result(struct json *j, const struct message *m)
 	json_begin_object(j);
 	json_member_str(j, "type", "tool_result");
 	json_member_text(j, "tool_use_id", m->call_id);
-	if (!is_blank(m->text))
+	if (!anthropic_is_blank(m->text))
 		json_member_text(j, "content", m->text);
 	if (m->failed)
 		json_member_bool(j, "is_error", true);
@@ -94,11 +94,11 @@ static void write_blocks(struct json *j, const struct message *m)
 
 static bool has_blocks(const struct message *m)
 {
-	return m->role == MESSAGE_TOOL || !is_blank(m->text) ||
+	return m->role == MESSAGE_TOOL || !anthropic_is_blank(m->text) ||
 	       (m->role == MESSAGE_ASSISTANT && m->n_calls > 0);
 }
 
-static bool is_ours(const struct message *m)
+static bool anthropic_is_ours(const struct message *m)
 {
 	return m->role == MESSAGE_ASSISTANT;
 }
@@ -113,13 +113,13 @@ static void write_messages(struct json *j, const struct agent_ask *ask)
 
 		if (!has_blocks(m))
 			continue;
-		if (before && is_ours(before) != is_ours(m)) {
+		if (before && anthropic_is_ours(before) != anthropic_is_ours(m)) {
 			json_end_array(j);
 			json_end_object(j);
 		}
-		if (!before || is_ours(before) != is_ours(m)) {
+		if (!before || anthropic_is_ours(before) != anthropic_is_ours(m)) {
 			json_begin_object(j);
-			json_member_str(j, "role", is_ours(m) ? "assistant" : "user");
+			json_member_str(j, "role", anthropic_is_ours(m) ? "assistant" : "user");
 			json_member_array(j, "content");
 		}
 		write_blocks(j, m);
@@ -157,7 +157,7 @@ static void write_request(struct buf *out, const struct model *m, const struct a
 		json_key(&j, "temperature");
 		json_double(&j, m->opts.temperature);
 	}
-	if (!is_blank(ask->system))
+	if (!anthropic_is_blank(ask->system))
 		json_member_text(&j, "system", ask->system);
 	write_messages(&j, ask);
 	if (ask->n_tools > 0) {
@@ -248,7 +248,7 @@ static int read_delta(struct agent_turn *t, int64_t index, const struct value *d
 
 /* ---- events ---- */
 
-static int on_event(struct agent_turn *t, const struct value *event)
+static int anthropic_on_event(struct agent_turn *t, const struct value *event)
 {
 	struct text type = value_text(value_find(event, "type"));
 	int64_t index = -1;
@@ -289,8 +289,9 @@ static int on_whole(struct agent_turn *t, const struct value *answer)
 }
 
 /* An empty list of messages would be refused, and what was said last is the question. */
-static int start(struct agent *a, const struct agent_ask *ask, const struct agent_sink *sink,
-		 struct agent_turn **ret_turn, struct error *error)
+static int anthropic_start(struct agent *a, const struct agent_ask *ask,
+			   const struct agent_sink *sink, struct agent_turn **ret_turn,
+			   struct error *error)
 {
 	if (ask->n_messages == 0 || !has_blocks(&ask->messages[ask->n_messages - 1]))
 		return refuse(error, REFUSE_PARAMS, "agent '%s' requires text in every message",
@@ -300,7 +301,7 @@ static int start(struct agent *a, const struct agent_ask *ask, const struct agen
 
 static const struct provider provider = {
 	.ops = {.kind = "anthropic",
-		.start = start,
+		.start = anthropic_start,
 		.cancel = turn_cancel,
 		.probe = probe_start,
 		.free = model_free},
@@ -308,7 +309,7 @@ static const struct provider provider = {
 	.key_header = "x-api-key: ",
 	.version_header = "anthropic-version: 2023-06-01",
 	.write = write_request,
-	.on_event = on_event,
+	.on_event = anthropic_on_event,
 	.on_whole = on_whole,
 };
 

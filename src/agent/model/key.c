@@ -124,7 +124,7 @@ static int from_file(struct model_keys *k, struct error *error)
 
 /* ---- the command ---- */
 
-static void tell(struct model_keys *k, const char *key, const struct error *error)
+static void model_key_notify(struct model_keys *k, const char *key, const struct error *error)
 {
 	struct list waiting;
 	struct list *first;
@@ -191,7 +191,7 @@ static void on_exit_of_command(void *arg, int status, int signal)
 	else
 		k->taken_ms = loop_now_ms(k->loop);
 	end_command(k);
-	tell(k, error.code ? NULL : k->key, &error);
+	model_key_notify(k, error.code ? NULL : k->key, &error);
 }
 
 static void on_late(void *arg)
@@ -202,7 +202,7 @@ static void on_late(void *arg)
 	refuse(&error, REFUSE_UNAVAILABLE, "agent '%s': the key command timed out after %d s",
 	       k->agent, COMMAND_MS / 1000);
 	end_command(k);
-	tell(k, NULL, &error);
+	model_key_notify(k, NULL, &error);
 }
 
 static int run_command(struct model_keys *k, struct error *error)

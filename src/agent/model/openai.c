@@ -301,7 +301,7 @@ static int read_completion(struct agent_turn *t, const struct value *v, const ch
 	return choice ? read_choice(t, choice, member) : 0;
 }
 
-static int on_event(struct agent_turn *t, const struct value *event)
+static int openai_on_event(struct agent_turn *t, const struct value *event)
 {
 	return read_completion(t, event, "delta");
 }
@@ -324,7 +324,7 @@ static const struct provider provider = {
 	.usual = "/chat/completions",
 	.key_header = "Authorization: Bearer ",
 	.write = write_request,
-	.on_event = on_event,
+	.on_event = openai_on_event,
 	.on_whole = on_whole,
 };
 

@@ -37,7 +37,7 @@ static void probe_free(struct probe *p)
 
 CLEANUP_POINTER(probe, probe_free)
 
-static void tell(void *arg)
+static void model_probe_notify(void *arg)
 {
 	struct probe *p = arg;
 	const struct agent_health health = {.ok = p->ok, .text = p->text};
@@ -59,7 +59,7 @@ void probe_drop_all(struct model *m)
 		snprintf(p->text, sizeof(p->text), "agent '%s' was removed", m->agent.name);
 		http_fetch_cancel(p->fetch);
 		p->fetch = NULL;
-		tell(p);
+		model_probe_notify(p);
 	}
 }
 
@@ -85,7 +85,7 @@ static int count_models(struct model *m, struct text body)
 	return list && list->kind == VALUE_ARRAY ? (int)list->len : -1;
 }
 
-static void on_done(void *arg, const struct http_answer *a)
+static void model_probe_on_done(void *arg, const struct http_answer *a)
 {
 	struct probe *p = arg;
 	struct model *m = p->model;
@@ -119,7 +119,7 @@ static void on_done(void *arg, const struct http_answer *a)
 
 /* ---- asking ---- */
 
-static int ask(struct probe *p, const char *key)
+static int model_probe_ask(struct probe *p, const char *key)
 {
 	struct model *m = p->model;
 	struct model_headers headers;
@@ -130,7 +130,7 @@ static int ask(struct probe *p, const char *key)
 		.headers = headers.lines,
 		.connect_timeout_ms = PROBE_MS,
 		.total_timeout_ms = PROBE_MS,
-		.on_done = on_done,
+		.on_done = model_probe_on_done,
 		.arg = p,
 	};
 	int r;
@@ -156,7 +156,7 @@ static void on_key(void *arg, const char *key, const struct error *error)
 		result(p, false, text_of(error->text));
 		return;
 	}
-	r = ask(p, key);
+	r = model_probe_ask(p, key);
 	if (r != 0)
 		result(p, false, text_of(strerror(-r)));
 }
@@ -178,7 +178,7 @@ int probe_start(struct agent *a, agent_health_fn fn, void *arg)
 	p->model = m;
 	p->fn = fn;
 	p->arg = arg;
-	r = timer_new(m->loop, tell, p, &p->timer);
+	r = timer_new(m->loop, model_probe_notify, p, &p->timer);
 	if (r != 0)
 		return r;
 	r = model_keys_get(m->keys, &p->key_wait, &key, &error);
@@ -186,7 +186,7 @@ int probe_start(struct agent *a, agent_health_fn fn, void *arg)
 		return r;
 	if (r > 0)
 		result(p, false, text_of(error.text));
-	else if (key && (r = ask(p, key)) != 0)
+	else if (key && (r = model_probe_ask(p, key)) != 0)
 		return r;
 	list_append(&m->probes, &p->link);
 	p = NULL;

@@ -50,7 +50,7 @@ bool reply_count(const struct value *v, int64_t *ret_count)
 
 /* ---- calls ---- */
 
-static int take(struct agent_turn *t, char **to, struct text from)
+static int model_reply_take(struct agent_turn *t, char **to, struct text from)
 {
 	if (*to || from.len == 0)
 		return 0;
@@ -84,7 +84,7 @@ int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text
 	d = add_draft(&t->reply, index);
 	if (!d)
 		return no_memory(t);
-	r = take(t, &d->id, id) ?: take(t, &d->name, name);
+	r = model_reply_take(t, &d->id, id) ?: model_reply_take(t, &d->name, name);
 	if (r == 0)
 		*ret_draft = d;
 	return r;
@@ -92,9 +92,9 @@ int reply_draft(struct agent_turn *t, int64_t index, struct text id, struct text
 
 int reply_name(struct agent_turn *t, struct draft *d, struct text id, struct text name)
 {
-	int r = take(t, &d->id, id);
+	int r = model_reply_take(t, &d->id, id);
 
-	return r != 0 ? r : take(t, &d->name, name);
+	return r != 0 ? r : model_reply_take(t, &d->name, name);
 }
 
 struct draft *reply_find_draft(const struct reply *r, int64_t index)

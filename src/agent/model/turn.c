@@ -61,7 +61,7 @@ void turn_drop(struct agent_turn *t)
 	turn_free(t);
 }
 
-static void on_timer(void *arg)
+static void model_turn_on_timer(void *arg)
 {
 	struct agent_turn *t = arg;
 
@@ -236,7 +236,7 @@ static void fail_with_status(struct agent_turn *t, const struct http_answer *a)
 
 static void ask_for_key(struct agent_turn *t);
 
-static void failed(struct agent_turn *t, const struct http_answer *a)
+static void model_turn_failed(struct agent_turn *t, const struct http_answer *a)
 {
 	if (worth_another_try(t, a)) {
 		unsigned ms = pause_ms(t->n_tries, a->retry_ms);
@@ -284,14 +284,14 @@ static int on_data(void *arg, int status, const char *data, size_t n)
 	return 0;
 }
 
-static void on_done(void *arg, const struct http_answer *a)
+static void model_turn_on_done(void *arg, const struct http_answer *a)
 {
 	struct agent_turn *t = arg;
 	bool is_2xx = a->status >= 200 && a->status <= 299;
 
 	t->fetch = NULL;
 	if (!t->over && !t->began && (a->error != 0 || !is_2xx)) {
-		failed(t, a);
+		model_turn_failed(t, a);
 	} else {
 		if (!t->over)
 			answer_end(t, a);
@@ -316,7 +316,7 @@ static int send_request(struct agent_turn *t)
 		.idle_timeout_ms = m->opts.idle_timeout_ms,
 		.response_max = MODEL_ANSWER_MAX,
 		.on_data = on_data,
-		.on_done = on_done,
+		.on_done = model_turn_on_done,
 		.arg = t,
 	};
 	int r = model_headers_make(m, t->key, &headers);
@@ -412,7 +412,7 @@ static int turn_new(struct model *m, const struct agent_sink *sink, struct agent
 	buf_init(&t->held, MODEL_WHOLE_MAX);
 	sse_init(&t->sse, SSE_MAX);
 	reply_init(&t->reply);
-	r = timer_new(m->loop, on_timer, t, &t->timer);
+	r = timer_new(m->loop, model_turn_on_timer, t, &t->timer);
 	if (r == 0)
 		*ret_turn = TAKE(t);
 	return r;

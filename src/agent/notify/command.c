@@ -20,7 +20,7 @@ enum {
 
 static const char prefix[] = "KOINE_NOTIFY_";
 
-struct command {
+struct notify_command {
 	struct notifier base;
 	char *command;
 	const struct environment *env;
@@ -29,12 +29,12 @@ struct command {
 	bool is_late;
 };
 
-static struct command *of(struct notifier *n)
+static struct notify_command *of(struct notifier *n)
 {
-	return list_entry(n, struct command, base);
+	return list_entry(n, struct notify_command, base);
 }
 
-static void ended(struct command *c, const struct notice_sent *sent)
+static void ended(struct notify_command *c, const struct notice_sent *sent)
 {
 	child_free(c->child);
 	c->child = NULL;
@@ -44,7 +44,7 @@ static void ended(struct command *c, const struct notice_sent *sent)
 
 static void on_exit_of(void *arg, int status, int signal)
 {
-	struct command *c = arg;
+	struct notify_command *c = arg;
 	struct notice_sent sent = {.error = status == 0 && !c->is_late ? 0 : -EIO};
 
 	if (c->is_late)
@@ -67,13 +67,13 @@ static void on_started(void *arg, int result, const struct error *error)
 	ended(arg, &sent);
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+static void command_on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 }
 
 static void on_late(void *arg)
 {
-	struct command *c = arg;
+	struct notify_command *c = arg;
 
 	c->is_late = true;
 	child_terminate(c->child, TERMINATE_MS);
@@ -99,7 +99,7 @@ static char *variable(struct arena *a, const struct notice_field *f)
 	return out;
 }
 
-static int start_child(struct command *c, const struct notice *notice, struct arena *a,
+static int start_child(struct notify_command *c, const struct notice *notice, struct arena *a,
 		       struct error *error)
 {
 	const char *const argv[] = {"/bin/sh", "-c", "--", c->command, NULL};
@@ -111,7 +111,7 @@ static int start_child(struct command *c, const struct notice *notice, struct ar
 		.input = notice->text.data ? notice->text.data : "",
 		.input_len = notice->text.len,
 		.on_started = on_started,
-		.on_output = on_output,
+		.on_output = command_on_output,
 		.on_exit = on_exit_of,
 		.grace_ms = GRACE_MS,
 		.arg = c,
@@ -127,7 +127,7 @@ static int start_child(struct command *c, const struct notice *notice, struct ar
 
 static int send_notice(struct notifier *n, const struct notice *notice)
 {
-	struct command *c = of(n);
+	struct notify_command *c = of(n);
 	struct error error = {.text = ""};
 	struct arena arena;
 	int r;
@@ -143,7 +143,7 @@ static int send_notice(struct notifier *n, const struct notice *notice)
 
 static int open_command(struct notifier *n, const struct notifier_opts *o, struct error *error)
 {
-	struct command *c = of(n);
+	struct notify_command *c = of(n);
 
 	c->env = o->env;
 	c->command = strdup(o->command);
@@ -152,14 +152,14 @@ static int open_command(struct notifier *n, const struct notifier_opts *o, struc
 
 static void close_command(struct notifier *n)
 {
-	struct command *c = of(n);
+	struct notify_command *c = of(n);
 
 	child_free(c->child);
 	timer_free(c->late);
 	free(c->command);
 }
 
-const struct notifier_ops command_notifier = {.size = sizeof(struct command),
+const struct notifier_ops command_notifier = {.size = sizeof(struct notify_command),
 					      .open = open_command,
 					      .close = close_command,
 					      .send = send_notice};

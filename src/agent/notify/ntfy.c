@@ -168,9 +168,9 @@ static int on_data(void *arg, int status, const char *data, size_t len)
 	return 0;
 }
 
-static void start(struct notifier *n);
+static void ntfy_start(struct notifier *n);
 
-static void on_end(void *arg, const struct http_answer *a)
+static void ntfy_on_end(void *arg, const struct http_answer *a)
 {
 	struct ntfy *f = arg;
 	struct notice_sent how = notifier_outcome(&f->base, a);
@@ -179,7 +179,7 @@ static void on_end(void *arg, const struct http_answer *a)
 	f->base.reading = NULL;
 	/* A stream that is full of what was read is only begun again. */
 	if (a->error == -EMSGSIZE && f->base.again_ms == 0 && !f->too_long) {
-		start(&f->base);
+		ntfy_start(&f->base);
 		return;
 	}
 	snprintf(text, sizeof(text), "cannot read replies: %s",
@@ -188,7 +188,7 @@ static void on_end(void *arg, const struct http_answer *a)
 	notifier_reading_failed(&f->base, text, a->retry_ms);
 }
 
-static void start(struct notifier *n)
+static void ntfy_start(struct notifier *n)
 {
 	struct ntfy *f = of(n);
 	const char *const headers[] = {"Accept: application/x-ndjson",
@@ -200,7 +200,7 @@ static void start(struct notifier *n)
 		.idle_timeout_ms = IDLE_MS,
 		.response_max = NOTIFIER_READ_MAX,
 		.on_data = on_data,
-		.on_done = on_end,
+		.on_done = ntfy_on_end,
 		.arg = f,
 	};
 	int r;
@@ -264,6 +264,6 @@ const struct notifier_ops ntfy_notifier = {.size = sizeof(struct ntfy),
 					   .open = open_ntfy,
 					   .close = close_ntfy,
 					   .send = send_notice,
-					   .start = start,
+					   .start = ntfy_start,
 					   .asks = true,
 					   .replaces = true};

@@ -259,7 +259,7 @@ static bool counts(const struct telegram *t, const struct value *message, const 
 	return false;
 }
 
-static void number_of(const struct value *message, char out[NOTICE_REF_MAX + 1])
+static void telegram_number_of(const struct value *message, char out[NOTICE_REF_MAX + 1])
 {
 	int64_t id = 0;
 
@@ -284,7 +284,7 @@ static void take_press(struct telegram *t, const struct value *query)
 	if (id.len > 0 && id.len < sizeof(press) && !memchr(id.data, '\0', id.len))
 		snprintf(press, sizeof(press), "%.*s", TEXT_ARGS(id));
 	name_person(from, who);
-	number_of(message, ref);
+	telegram_number_of(message, ref);
 	t->base.events.on_answer(t->base.arg, &answer);
 }
 
@@ -302,7 +302,7 @@ static void take_reply(struct telegram *t, const struct value *message)
 	if (!counts(t, message, from) || !to || answer.comment.len == 0)
 		return;
 	name_person(from, who);
-	number_of(to, ref);
+	telegram_number_of(to, ref);
 	if (ref[0])
 		t->base.events.on_answer(t->base.arg, &answer);
 }
@@ -325,7 +325,7 @@ static void take_updates(struct telegram *t, const struct value *list)
 	}
 }
 
-static void start(struct notifier *n);
+static void telegram_start(struct notifier *n);
 
 static void on_updates(void *arg, const struct http_answer *a)
 {
@@ -342,7 +342,7 @@ static void on_updates(void *arg, const struct http_answer *a)
 	if (how.error == 0 && is_ok(tree) && list && list->kind == VALUE_ARRAY) {
 		notifier_reading_works(&t->base);
 		take_updates(t, list);
-		start(&t->base);
+		telegram_start(&t->base);
 	} else {
 		read_error(t, tree, &how);
 		snprintf(text, sizeof(text), "cannot read replies: %s",
@@ -367,7 +367,7 @@ static void write_question(struct buf *out, const struct telegram *t)
 	json_end_object(&j);
 }
 
-static void start(struct notifier *n)
+static void telegram_start(struct notifier *n)
 {
 	static const char *const headers[] = {"Content-Type: application/json", NULL};
 	struct telegram *t = of(n);
@@ -425,6 +425,6 @@ const struct notifier_ops telegram_notifier = {.size = sizeof(struct telegram),
 					       .close = close_telegram,
 					       .send = send_notice,
 					       .acknowledge = acknowledge,
-					       .start = start,
+					       .start = telegram_start,
 					       .asks = true,
 					       .replaces = true};

@@ -29,7 +29,7 @@ static const char about[] =
 	"see koine.conf(5).";
 
 /* A sentence that may be quoted. */
-struct source {
+struct recall_answer_source {
 	struct text text;
 	enum sentence_kind kind;
 	const struct agent_note *note; /* or else it comes from a message */
@@ -44,11 +44,11 @@ struct composer {
 	bool asks;
 	bool greets;
 	struct buf question;
-	struct source *sources; /* the newest last */
+	struct recall_answer_source *sources; /* the newest last */
 	unsigned n_sources;
 	struct text *ranked; /* what is handed to rank, and which source each one is */
 	unsigned *ranked_source;
-	const struct source *quotes[QUOTES_MAX];
+	const struct recall_answer_source *quotes[QUOTES_MAX];
 	unsigned n_quotes;
 };
 
@@ -111,7 +111,7 @@ static int read_question(struct composer *c)
 
 /* ---- the sources ---- */
 
-static bool may_quote(const struct composer *c, const struct source *s)
+static bool may_quote(const struct composer *c, const struct recall_answer_source *s)
 {
 	if (s->kind == SENTENCE_ASKS || s->kind == SENTENCE_GREETS)
 		return false;
@@ -121,7 +121,7 @@ static bool may_quote(const struct composer *c, const struct source *s)
 }
 
 /* Full: the older half has to go. */
-static void make_room(struct composer *c)
+static void recall_answer_make_room(struct composer *c)
 {
 	if (c->n_sources < SOURCES_MAX)
 		return;
@@ -136,7 +136,7 @@ static void add_sources(struct composer *c, struct text text, const struct agent
 	struct text s;
 
 	while (sentence_next(&text, &s)) {
-		struct source source = {
+		struct recall_answer_source source = {
 			.text = s,
 			.kind = sentence_kind(s),
 			.note = note,
@@ -145,7 +145,7 @@ static void add_sources(struct composer *c, struct text text, const struct agent
 
 		if (!may_quote(c, &source))
 			continue;
-		make_room(c);
+		recall_answer_make_room(c);
 		c->sources[c->n_sources++] = source;
 	}
 }
@@ -204,7 +204,7 @@ static int mark_repeated(struct composer *c)
 	if (!slots)
 		return -ENOMEM;
 	for (unsigned i = c->n_sources; i-- > 0;) {
-		struct source *s = &c->sources[i];
+		struct recall_answer_source *s = &c->sources[i];
 		unsigned at = text_hash(TEXT_HASH, s->text) % SLOTS;
 
 		while (slots[at] != 0 && !text_equal(c->sources[slots[at] - 1].text, s->text))
@@ -237,7 +237,7 @@ static int choose(struct composer *c, enum sentence_kind kind)
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; i < n_best && c->n_quotes < QUOTES_MAX; i++) {
-		const struct source *s = &c->sources[c->ranked_source[best[i]]];
+		const struct recall_answer_source *s = &c->sources[c->ranked_source[best[i]]];
 
 		if (!is_quoted(c, s->text) && !sentence_same(s->text, question))
 			c->quotes[c->n_quotes++] = s;
@@ -280,7 +280,8 @@ static void write_note_origin(struct buf *out, const struct agent_note *note)
 	}
 }
 
-static void write_quote(struct buf *out, const struct composer *c, const struct source *s)
+static void write_quote(struct buf *out, const struct composer *c,
+			const struct recall_answer_source *s)
 {
 	if (s->note)
 		write_note_origin(out, s->note);

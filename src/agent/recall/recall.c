@@ -68,7 +68,7 @@ static void turn_end(struct agent_turn *t, enum agent_outcome outcome)
 	sink.on_end(sink.arg, &end);
 }
 
-static bool is_space(char c)
+static bool recall_is_space(char c)
 {
 	return c == ' ' || c == '\n';
 }
@@ -78,9 +78,9 @@ static struct text next_piece(const struct agent_turn *t)
 {
 	size_t at = t->told;
 
-	while (at < t->len && !is_space(t->text[at]))
+	while (at < t->len && !recall_is_space(t->text[at]))
 		at++;
-	while (at < t->len && is_space(t->text[at]))
+	while (at < t->len && recall_is_space(t->text[at]))
 		at++;
 	return (struct text) {t->text + t->told, at - t->told};
 }

@@ -3,7 +3,7 @@
 
 #include <strings.h>
 
-static bool is_space(char c)
+static bool sentence_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -80,7 +80,7 @@ static size_t end_at_stop(struct text t, size_t at)
 	while (end < t.len && memchr(".!?", t.data[end], 3))
 		end++;
 	end = skip_closing(t, end);
-	if (end < t.len && !is_space(t.data[end]))
+	if (end < t.len && !sentence_is_space(t.data[end]))
 		return 0;
 	if (t.data[at] != '.' || end >= t.len)
 		return end;
@@ -88,7 +88,7 @@ static size_t end_at_stop(struct text t, size_t at)
 		return 0;
 	/* Hardly any sentence begins with a small letter. */
 	for (size_t next = end; next < t.len && t.data[next] != '\n'; next++) {
-		if (!is_space(t.data[next]))
+		if (!sentence_is_space(t.data[next]))
 			return is_lower(t.data[next]) ? 0 : end;
 	}
 	return end;
@@ -107,11 +107,11 @@ static size_t wide_stop(struct text t)
 }
 
 /* The longest beginning that keeps words, or at least characters, whole. */
-static size_t cut(struct text t)
+static size_t sentence_cut(struct text t)
 {
 	size_t at = SENTENCE_MAX;
 
-	while (at > SENTENCE_MAX / 2 && !is_space(t.data[at]))
+	while (at > SENTENCE_MAX / 2 && !sentence_is_space(t.data[at]))
 		at--;
 	if (at > SENTENCE_MAX / 2)
 		return at;
@@ -131,7 +131,7 @@ static size_t sentence_end(struct text whole)
 		size_t end = 0;
 
 		if (i == SENTENCE_MAX)
-			return cut(t);
+			return sentence_cut(t);
 		if (t.data[i] == '\n' || t.data[i] == '\r')
 			return i;
 		if (memchr(".!?", t.data[i], 3)) {
@@ -142,7 +142,7 @@ static size_t sentence_end(struct text whole)
 			end = n > 0 ? i + n : 0;
 		}
 		if (end > 0)
-			return end <= SENTENCE_MAX ? end : cut(t);
+			return end <= SENTENCE_MAX ? end : sentence_cut(t);
 	}
 	return t.len;
 }
@@ -176,7 +176,7 @@ static struct text take_word(struct text *t)
 	for (end = at; end < t->len && is_wordly(t->data[end]);)
 		end++;
 	word = (struct text) {t->data + at, end - at};
-	while (end < t->len && !is_space(t->data[end]))
+	while (end < t->len && !sentence_is_space(t->data[end]))
 		end++;
 	*t = (struct text) {t->data + end, t->len - end};
 	return word;

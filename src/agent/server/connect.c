@@ -195,7 +195,7 @@ void server_say_skipped(struct agent_server *s)
 	s->sink.skipped = 0;
 }
 
-static int on_event(void *arg, const struct sse_event *event)
+static int server_connect_on_event(void *arg, const struct sse_event *event)
 {
 	struct agent_server *s = arg;
 	struct error error = {.text = ""};
@@ -227,7 +227,7 @@ static int on_stream_data(void *arg, int status, const char *data, size_t n)
 	/* Approvals name the process that asks: it is the one at this very connection. */
 	if (!s->peer.known)
 		(void)http_fetch_peer(s->stream, &s->peer);
-	r = sse_push(&s->sse, data, n, on_event, s, &error);
+	r = sse_push(&s->sse, data, n, server_connect_on_event, s, &error);
 	if (r > 0)
 		snprintf(s->trouble, sizeof(s->trouble), "%.150s", error.text);
 	return r > 0 ? -EPROTO : r;

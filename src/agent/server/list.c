@@ -77,8 +77,8 @@ static struct server_folder *next_folder(struct agent_server *s)
 
 /* ---- asking ---- */
 
-static void ask(struct agent_server *s, const char *path, struct text folder,
-		void (*on_done)(void *, const struct http_answer *))
+static void server_list_ask(struct agent_server *s, const char *path, struct text folder,
+			    void (*on_done)(void *, const struct http_answer *))
 {
 	struct http_fetch_opts opts = {
 		.total_timeout_ms = SERVER_ANSWER_MS,
@@ -104,7 +104,7 @@ static void ask(struct agent_server *s, const char *path, struct text folder,
 	}
 }
 
-static bool failed(struct agent_server *s, const struct http_answer *a)
+static bool server_list_failed(struct agent_server *s, const struct http_answer *a)
 {
 	s->list = NULL;
 	if (a->error == 0 && a->status == 200)
@@ -119,7 +119,7 @@ static bool failed(struct agent_server *s, const struct http_answer *a)
 	return true;
 }
 
-static void finish(struct agent_server *s)
+static void server_list_finish(struct agent_server *s)
 {
 	s->at = NULL;
 	s->said = false;
@@ -139,7 +139,7 @@ static void on_list(void *arg, const struct http_answer *a)
 	struct error error = {.text = ""};
 	int r;
 
-	if (failed(s, a))
+	if (server_list_failed(s, a))
 		return;
 	arena_reset(&s->arena);
 	s->n_listed++;
@@ -171,11 +171,11 @@ static void list_next(struct agent_server *s)
 	}
 	s->sink.answered = false;
 	if (!s->at) {
-		finish(s);
+		server_list_finish(s);
 		return;
 	}
-	ask(s, s->ops->lists[s->which], (struct text) {.data = s->at->path, .len = s->at->len},
-	    on_list);
+	server_list_ask(s, s->ops->lists[s->which],
+			(struct text) {.data = s->at->path, .len = s->at->len}, on_list);
 }
 
 static void on_home(void *arg, const struct http_answer *a)
@@ -185,7 +185,7 @@ static void on_home(void *arg, const struct http_answer *a)
 	struct text folder;
 	int r;
 
-	if (failed(s, a))
+	if (server_list_failed(s, a))
 		return;
 	arena_reset(&s->arena);
 	r = s->ops->read_home(&s->arena, a->body, &folder, &error);
@@ -205,7 +205,7 @@ void server_list_begin(struct agent_server *s)
 	s->n_listed = 0;
 	s->at = NULL;
 	s->sink.fns->listing(s->sink.arg);
-	ask(s, s->ops->home, (struct text) {0}, on_home);
+	server_list_ask(s, s->ops->home, (struct text) {0}, on_home);
 }
 
 void agent_server_list_again(struct agent_server *s)

@@ -19,7 +19,7 @@ enum { PERMISSIONS, QUESTIONS };
 /* An event is small. What has more values than this is somebody's diff, and nothing for us. */
 static const struct json_limits limits = {.depth = 64, .values = 100000};
 
-static struct text member(const struct value *v, const char *key)
+static struct text opencode_member(const struct value *v, const char *key)
 {
 	return value_text(value_find(v, key));
 }
@@ -109,11 +109,11 @@ static int read_permission(struct arena *a, const struct value *request, struct 
 			   struct agent_server_sink *sink)
 {
 	struct agent_server_ask ask = {
-		.id = member(request, "id"),
-		.session = member(request, "sessionID"),
+		.id = opencode_member(request, "id"),
+		.session = opencode_member(request, "sessionID"),
 		.folder = folder,
-		.tool = member(request, "permission"),
-		.tool_use_id = member(value_find(request, "tool"), "callID"),
+		.tool = opencode_member(request, "permission"),
+		.tool_use_id = opencode_member(value_find(request, "tool"), "callID"),
 		.n_parts = 1,
 	};
 
@@ -132,8 +132,8 @@ static int read_permission(struct arena *a, const struct value *request, struct 
 
 static void add_choice(struct buf *out, const struct value *option)
 {
-	struct text label = member(option, "label");
-	struct text about = member(option, "description");
+	struct text label = opencode_member(option, "label");
+	struct text about = opencode_member(option, "description");
 
 	buf_add_str(out, "\n- ");
 	buf_add(out, label.data, label.len);
@@ -147,7 +147,7 @@ static void add_choice(struct buf *out, const struct value *option)
 static int write_message(struct arena *a, const struct value *question, struct text *ret)
 {
 	const struct value *options = value_find(question, "options");
-	struct text words = member(question, "question");
+	struct text words = opencode_member(question, "question");
 	struct buf out;
 	int r;
 
@@ -190,7 +190,7 @@ static bool add_labels(struct arena *a, struct object *o, const struct value *op
 static int question_input(struct arena *a, const struct value *question, const struct value **ret)
 {
 	const struct value *options = value_find(question, "options");
-	struct text header = member(question, "header");
+	struct text header = opencode_member(question, "header");
 	struct text message;
 	struct object o;
 	int r = write_message(a, question, &message);
@@ -212,7 +212,7 @@ static bool can_be_shown(const struct agent_server_ask *ask, const struct value 
 	    questions->len > AGENT_SERVER_PARTS_MAX)
 		return false;
 	value_each (q, questions) {
-		if (member(q, "question").len == 0)
+		if (opencode_member(q, "question").len == 0)
 			return false;
 	}
 	return true;
@@ -224,11 +224,11 @@ static int read_question(struct arena *a, const struct value *request, struct te
 	const struct value *questions = value_find(request, "questions");
 	struct agent_server_ask ask = {
 		.is_question = true,
-		.id = member(request, "id"),
-		.session = member(request, "sessionID"),
+		.id = opencode_member(request, "id"),
+		.session = opencode_member(request, "sessionID"),
 		.folder = folder,
 		.tool = TEXT("question"),
-		.tool_use_id = member(value_find(request, "tool"), "callID"),
+		.tool_use_id = opencode_member(value_find(request, "tool"), "callID"),
 	};
 
 	if (!can_be_shown(&ask, questions)) {
@@ -258,11 +258,11 @@ static int on_answered(struct arena *a, const struct value *properties, struct t
 		       struct agent_server_sink *sink)
 {
 	sink->answered = true;
-	sink->fns->answered(sink->arg, member(properties, "requestID"));
+	sink->fns->answered(sink->arg, opencode_member(properties, "requestID"));
 	return 0;
 }
 
-static void note(struct agent_server_sink *sink, struct agent_server_note n)
+static void opencode_note(struct agent_server_sink *sink, struct agent_server_note n)
 {
 	if (n.session.len > 0)
 		sink->fns->noted(sink->arg, &n);
@@ -271,31 +271,32 @@ static void note(struct agent_server_sink *sink, struct agent_server_note n)
 static int on_created(struct arena *a, const struct value *properties, struct text folder,
 		      struct agent_server_sink *sink)
 {
-	note(sink, (struct agent_server_note) {.what = TEXT("started"),
-					       .session = member(properties, "sessionID"),
-					       .folder = folder});
+	opencode_note(sink, (struct agent_server_note) {
+				    .what = TEXT("started"),
+				    .session = opencode_member(properties, "sessionID"),
+				    .folder = folder});
 	return 0;
 }
 
 static int on_idle(struct arena *a, const struct value *properties, struct text folder,
 		   struct agent_server_sink *sink)
 {
-	struct text session = member(properties, "sessionID");
+	struct text session = opencode_member(properties, "sessionID");
 
 	sink->fns->idle(sink->arg, session);
-	note(sink, (struct agent_server_note) {
-			   .what = TEXT("stopped"), .session = session, .folder = folder});
+	opencode_note(sink, (struct agent_server_note) {
+				    .what = TEXT("stopped"), .session = session, .folder = folder});
 	return 0;
 }
 
 static int on_deleted(struct arena *a, const struct value *properties, struct text folder,
 		      struct agent_server_sink *sink)
 {
-	struct text session = member(properties, "sessionID");
+	struct text session = opencode_member(properties, "sessionID");
 
 	sink->fns->idle(sink->arg, session);
-	note(sink, (struct agent_server_note) {
-			   .what = TEXT("ended"), .session = session, .folder = folder});
+	opencode_note(sink, (struct agent_server_note) {
+				    .what = TEXT("ended"), .session = session, .folder = folder});
 	return 0;
 }
 
@@ -304,12 +305,13 @@ static int on_error(struct arena *a, const struct value *properties, struct text
 		    struct agent_server_sink *sink)
 {
 	const struct value *error = value_find(properties, "error");
-	struct text said = member(value_find(error, "data"), "message");
+	struct text said = opencode_member(value_find(error, "data"), "message");
 
-	note(sink, (struct agent_server_note) {.what = TEXT("stopped"),
-					       .session = member(properties, "sessionID"),
-					       .folder = folder,
-					       .text = said.data ? said : member(error, "name")});
+	opencode_note(sink, (struct agent_server_note) {
+				    .what = TEXT("stopped"),
+				    .session = opencode_member(properties, "sessionID"),
+				    .folder = folder,
+				    .text = said.data ? said : opencode_member(error, "name")});
 	return 0;
 }
 
@@ -317,16 +319,17 @@ static int on_part(struct arena *a, const struct value *properties, struct text 
 		   struct agent_server_sink *sink)
 {
 	const struct value *part = value_find(properties, "part");
-	struct text status = member(value_find(part, "state"), "status");
+	struct text status = opencode_member(value_find(part, "state"), "status");
 
-	if (!text_is(member(part, "type"), "tool") ||
+	if (!text_is(opencode_member(part, "type"), "tool") ||
 	    (!text_is(status, "completed") && !text_is(status, "error")))
 		return 0;
-	note(sink, (struct agent_server_note) {.what = TEXT("tool"),
-					       .session = member(part, "sessionID"),
-					       .folder = folder,
-					       .tool = member(part, "tool"),
-					       .tool_use_id = member(part, "callID")});
+	opencode_note(sink,
+		      (struct agent_server_note) {.what = TEXT("tool"),
+						  .session = opencode_member(part, "sessionID"),
+						  .folder = folder,
+						  .tool = opencode_member(part, "tool"),
+						  .tool_use_id = opencode_member(part, "callID")});
 	return 0;
 }
 
@@ -360,8 +363,8 @@ static int read_event(struct arena *a, struct text data, struct agent_server_sin
 	if (r != 0)
 		return r;
 	payload = value_find(root, "payload");
-	type = member(payload, "type");
-	folder = member(root, "directory");
+	type = opencode_member(payload, "type");
+	folder = opencode_member(root, "directory");
 	if (!type.data)
 		return refuse(error, REFUSE_PARSE, "an event has no type");
 	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
@@ -384,7 +387,7 @@ static int read_home(struct arena *a, struct text body, struct text *ret_folder,
 
 	if (r != 0)
 		return r;
-	*ret_folder = member(root, "directory");
+	*ret_folder = opencode_member(root, "directory");
 	return ret_folder->len > 0 ? 0
 				   : refuse(error, REFUSE_PARSE, "the response has no directory");
 }

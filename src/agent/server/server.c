@@ -168,7 +168,7 @@ const struct peer *agent_server_peer(const struct agent_server *s)
 
 /* ---- replies ---- */
 
-struct reply {
+struct server_reply {
 	struct list link;
 	struct agent_server *server;
 	struct http_fetch *fetch;
@@ -176,7 +176,7 @@ struct reply {
 	void *arg;
 };
 
-static void reply_free(struct reply *p)
+static void reply_free(struct server_reply *p)
 {
 	list_remove(&p->link);
 	http_fetch_cancel(p->fetch);
@@ -187,12 +187,12 @@ static void reply_free(struct reply *p)
 void server_replies_drop(struct agent_server *s)
 {
 	list_for_each (at, following, &s->replies)
-		reply_free(list_entry(at, struct reply, link));
+		reply_free(list_entry(at, struct server_reply, link));
 }
 
 static void on_replied(void *arg, const struct http_answer *a)
 {
-	struct reply *p = arg;
+	struct server_reply *p = arg;
 	struct agent_server *s = p->server;
 	agent_server_fn fn = p->fn;
 	void *fn_arg = p->arg;
@@ -217,7 +217,7 @@ int agent_server_send(struct agent_server *s, const struct agent_server_reply *r
 	struct http_fetch_opts opts = {.total_timeout_ms = SERVER_ANSWER_MS, .on_done = on_replied};
 	struct error error = {.text = ""};
 	struct buf path, body;
-	struct reply *p;
+	struct server_reply *p;
 	int r;
 
 	if (s->state != AGENT_SERVER_CONNECTED)
@@ -225,7 +225,7 @@ int agent_server_send(struct agent_server *s, const struct agent_server_reply *r
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		return -ENOMEM;
-	*p = (struct reply) {.server = s, .fn = fn, .arg = arg};
+	*p = (struct server_reply) {.server = s, .fn = fn, .arg = arg};
 	list_init(&p->link);
 	buf_init(&path, SERVER_PATH_MAX);
 	buf_init(&body, SERVER_BODY_MAX);

@@ -16,7 +16,7 @@ struct level {
 	int jump;   /* the last jump to the group's end; its `to` is the jump before it */
 };
 
-struct reader {
+struct parse_reader {
 	const char *at;
 	const char *end;
 	struct pattern_code *code;
@@ -26,19 +26,19 @@ struct reader {
 	struct error *error;
 };
 
-static int no(struct reader *r, const char *text)
+static int no(struct parse_reader *r, const char *text)
 {
 	return refuse_field(r->error, "pattern", "regular expression: %s", text);
 }
 
-static struct level *level(struct reader *r)
+static struct level *level(struct parse_reader *r)
 {
 	return &r->levels[r->depth];
 }
 
 /* ---- writing ---- */
 
-static int put(struct reader *r, struct pattern_step step)
+static int parse_put(struct parse_reader *r, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
 
@@ -49,10 +49,10 @@ static int put(struct reader *r, struct pattern_step step)
 }
 
 /* Inserts it before what was written from `at` on. */
-static int insert(struct reader *r, int at, struct pattern_step step)
+static int parse_insert(struct parse_reader *r, int at, struct pattern_step step)
 {
 	struct pattern_code *c = r->code;
-	int e = put(r, step);
+	int e = parse_put(r, step);
 
 	if (e != 0)
 		return e;
@@ -61,7 +61,7 @@ static int insert(struct reader *r, int at, struct pattern_step step)
 	return 0;
 }
 
-static void begin_piece(struct reader *r)
+static void begin_piece(struct parse_reader *r)
 {
 	level(r)->piece = (int)r->code->n;
 	r->repeated = false;
@@ -69,45 +69,45 @@ static void begin_piece(struct reader *r)
 
 /* ---- repeating ---- */
 
-static struct pattern_step split(int to, int or_to)
+static struct pattern_step parse_split(int to, int or_to)
 {
 	return (struct pattern_step) {.op = OP_SPLIT, .to = (int16_t)to, .or_to = (int16_t)or_to};
 }
 
-static int put_copy(struct reader *r, const struct pattern_step *steps, int n)
+static int put_copy(struct parse_reader *r, const struct pattern_step *steps, int n)
 {
 	int e = 0;
 
 	for (int i = 0; e == 0 && i < n; i++)
-		e = put(r, steps[i]);
+		e = parse_put(r, steps[i]);
 	return e;
 }
 
 /* Repeats the piece up to `times` times. */
-static int put_optional(struct reader *r, const struct pattern_step *steps, int n, int times)
+static int put_optional(struct parse_reader *r, const struct pattern_step *steps, int n, int times)
 {
 	int e = 0;
 
 	for (int left = times; e == 0 && left > 0; left--) {
 		if (left * (n + 1) > PATTERN_CODE_MAX)
 			return no(r, "the expression expands to too many steps");
-		e = put(r, split(1, left * (n + 1))) ?: put_copy(r, steps, n);
+		e = parse_put(r, parse_split(1, left * (n + 1))) ?: put_copy(r, steps, n);
 	}
 	return e;
 }
 
-static int put_star(struct reader *r, int at)
+static int put_star(struct parse_reader *r, int at)
 {
 	int n = (int)r->code->n - at;
-	int e = insert(r, at, split(1, n + 2));
+	int e = parse_insert(r, at, parse_split(1, n + 2));
 
 	if (e == 0)
-		e = put(r, (struct pattern_step) {.op = OP_JUMP, .to = (int16_t) - (n + 1)});
+		e = parse_put(r, (struct pattern_step) {.op = OP_JUMP, .to = (int16_t) - (n + 1)});
 	return e;
 }
 
 /* `most` may be FOR_EVER. */
-static int repeat(struct reader *r, int least, int most)
+static int repeat(struct parse_reader *r, int least, int most)
 {
 	struct pattern_step copy[PATTERN_CODE_MAX];
 	int at = level(r)->piece;
@@ -125,7 +125,7 @@ static int repeat(struct reader *r, int least, int most)
 	for (int i = 1; e == 0 && i < least; i++)
 		e = put_copy(r, copy, n);
 	if (e == 0 && most == FOR_EVER)
-		return put(r, split(-n, 1));
+		return parse_put(r, parse_split(-n, 1));
 	return e == 0 ? put_optional(r, copy, n, most - least) : e;
 }
 
@@ -149,28 +149,28 @@ static void invert(struct pattern_set *s)
 		s->bits[i] = ~s->bits[i];
 }
 
-static int put_set(struct reader *r, const struct pattern_set *s)
+static int put_set(struct parse_reader *r, const struct pattern_set *s)
 {
 	struct pattern_code *c = r->code;
 
 	if (c->n_sets == PATTERN_MAX)
 		return no(r, "too many bracket expressions");
 	c->sets[c->n_sets] = *s;
-	return put(r, (struct pattern_step) {.op = OP_SET, .set = (uint16_t)c->n_sets++});
+	return parse_put(r, (struct pattern_step) {.op = OP_SET, .set = (uint16_t)c->n_sets++});
 }
 
-static int put_byte(struct reader *r, char c)
+static int put_byte(struct parse_reader *r, char c)
 {
-	return put(r, (struct pattern_step) {.op = OP_BYTE, .byte = (unsigned char)c});
+	return parse_put(r, (struct pattern_step) {.op = OP_BYTE, .byte = (unsigned char)c});
 }
 
-static int put_op(struct reader *r, enum pattern_op op)
+static int put_op(struct parse_reader *r, enum pattern_op op)
 {
-	return put(r, (struct pattern_step) {.op = (uint8_t)op});
+	return parse_put(r, (struct pattern_step) {.op = (uint8_t)op});
 }
 
 /* An anchor cannot be repeated. */
-static int put_anchor(struct reader *r, enum pattern_op op)
+static int put_anchor(struct parse_reader *r, enum pattern_op op)
 {
 	level(r)->piece = NO_PIECE;
 	r->repeated = false;
@@ -208,7 +208,7 @@ static bool is_alnum(char c)
 /* ---- brackets ---- */
 
 /* One member of a class: a byte, or a named class, which is added; *ret_byte is then -1. */
-static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte)
+static int bracket_member(struct parse_reader *r, struct pattern_set *s, int *ret_byte)
 {
 	char c = *r->at++;
 
@@ -231,7 +231,7 @@ static int bracket_member(struct reader *r, struct pattern_set *s, int *ret_byte
 }
 
 /* A hyphen between two bytes makes a range; anywhere else it is itself. */
-static int bracket_range(struct reader *r, struct pattern_set *s)
+static int bracket_range(struct parse_reader *r, struct pattern_set *s)
 {
 	int first, last;
 	int e = bracket_member(r, s, &first);
@@ -254,7 +254,7 @@ static int bracket_range(struct reader *r, struct pattern_set *s)
 	return 0;
 }
 
-static int read_bracket(struct reader *r)
+static int read_bracket(struct parse_reader *r)
 {
 	struct pattern_set s = {0};
 	bool inverted = r->at < r->end && *r->at == '^';
@@ -277,7 +277,7 @@ static int read_bracket(struct reader *r)
 
 /* ---- the rest ---- */
 
-static int read_escape(struct reader *r)
+static int read_escape(struct parse_reader *r)
 {
 	struct pattern_set s = {0};
 	char c;
@@ -299,7 +299,7 @@ static int read_escape(struct reader *r)
 }
 
 /* Any byte but NUL. */
-static int read_dot(struct reader *r)
+static int read_dot(struct parse_reader *r)
 {
 	struct pattern_set s = {0};
 
@@ -308,7 +308,7 @@ static int read_dot(struct reader *r)
 	return put_set(r, &s);
 }
 
-static void open_level(struct reader *r)
+static void open_level(struct parse_reader *r)
 {
 	int at = (int)r->code->n;
 
@@ -316,7 +316,7 @@ static void open_level(struct reader *r)
 	r->repeated = false;
 }
 
-static int open_group(struct reader *r)
+static int open_group(struct parse_reader *r)
 {
 	if (r->depth + 1 == PATTERN_DEPTH_MAX)
 		return no(r, "too many nested groups");
@@ -331,7 +331,7 @@ static int open_group(struct reader *r)
 }
 
 /* Makes the jumps out of the group point to its end. */
-static void end_level(struct reader *r)
+static void end_level(struct parse_reader *r)
 {
 	int jump = level(r)->jump;
 
@@ -344,7 +344,7 @@ static void end_level(struct reader *r)
 	}
 }
 
-static int close_group(struct reader *r)
+static int close_group(struct parse_reader *r)
 {
 	int start = level(r)->start;
 
@@ -358,14 +358,14 @@ static int close_group(struct reader *r)
 }
 
 /* What precedes it is one alternative; what follows is the next. */
-static int read_or(struct reader *r)
+static int read_or(struct parse_reader *r)
 {
 	struct level *l = level(r);
 	int n = (int)r->code->n - l->branch;
-	int e = insert(r, l->branch, split(1, n + 2));
+	int e = parse_insert(r, l->branch, parse_split(1, n + 2));
 
 	if (e == 0)
-		e = put(r, (struct pattern_step) {.op = OP_JUMP, .to = (int16_t)l->jump});
+		e = parse_put(r, (struct pattern_step) {.op = OP_JUMP, .to = (int16_t)l->jump});
 	l->jump = (int)r->code->n - 1;
 	l->branch = (int)r->code->n;
 	l->piece = NO_PIECE;
@@ -373,7 +373,7 @@ static int read_or(struct reader *r)
 }
 
 /* Reads digits; -1: there are none, or too many. */
-static int read_number(struct reader *r)
+static int read_number(struct parse_reader *r)
 {
 	int n = -1;
 
@@ -383,7 +383,7 @@ static int read_number(struct reader *r)
 }
 
 /* {n}, {n,}, {n,m} or {,m} */
-static int read_braces(struct reader *r)
+static int read_braces(struct parse_reader *r)
 {
 	int least = read_number(r);
 	bool comma = r->at < r->end && *r->at == ',';
@@ -405,7 +405,7 @@ static int read_braces(struct reader *r)
 	return repeat(r, least, most);
 }
 
-static int read_sign(struct reader *r, char c)
+static int read_sign(struct parse_reader *r, char c)
 {
 	/* Greedy or lazy makes no difference to whether there is a match. */
 	if (c == '?' && r->repeated) {
@@ -416,7 +416,7 @@ static int read_sign(struct reader *r, char c)
 	return repeat(r, c == '+', c == '?' ? 1 : FOR_EVER);
 }
 
-static int read_piece(struct reader *r, char c)
+static int read_piece(struct parse_reader *r, char c)
 {
 	begin_piece(r);
 	return c == '\\'  ? read_escape(r)
@@ -425,7 +425,7 @@ static int read_piece(struct reader *r, char c)
 			  : put_byte(r, c);
 }
 
-static int read_one(struct reader *r, char c)
+static int read_one(struct parse_reader *r, char c)
 {
 	switch (c) {
 	case '(':
@@ -451,7 +451,7 @@ static int read_one(struct reader *r, char c)
 
 int pattern_parse(struct text expression, struct pattern_code *code, struct error *error)
 {
-	struct reader r = {.at = expression.data, .code = code, .error = error};
+	struct parse_reader r = {.at = expression.data, .code = code, .error = error};
 	int e = 0;
 
 	if (expression.len == 0 || expression.len > PATTERN_MAX)

@@ -30,7 +30,7 @@ static void *copy_of(const void *data, size_t n)
 	return copy && n > 0 ? memcpy(copy, data, n) : copy;
 }
 
-static int make(const struct pattern_code *code, struct pattern **ret_pattern)
+static int pattern_make(const struct pattern_code *code, struct pattern **ret_pattern)
 {
 	struct pattern *p = calloc(1, sizeof(*p));
 
@@ -53,7 +53,7 @@ int pattern_new(struct text expression, struct pattern **ret_pattern, struct err
 	CLEANUP(freep) struct pattern_code *code = calloc(1, sizeof(*code));
 	int r = code ? pattern_parse(expression, code, error) : -ENOMEM;
 
-	return r == 0 ? make(code, ret_pattern) : r;
+	return r == 0 ? pattern_make(code, ret_pattern) : r;
 }
 
 void pattern_free(struct pattern *p)

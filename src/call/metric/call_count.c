@@ -16,7 +16,8 @@ static unsigned hash(const struct dialect *d, const struct method *m)
 	return (unsigned)((a ^ b) * 2654435761U >> 8);
 }
 
-static void insert(struct call_count_slot *slots, unsigned n, const struct call_count_slot *slot)
+static void call_count_insert(struct call_count_slot *slots, unsigned n,
+			      const struct call_count_slot *slot)
 {
 	unsigned at = hash(slot->dialect, slot->method);
 
@@ -34,7 +35,7 @@ static bool grow(struct call_counts *k)
 		return false;
 	for (unsigned i = 0; i < k->n_slots; i++) {
 		if (k->slots[i].row)
-			insert(slots, n, &k->slots[i]);
+			call_count_insert(slots, n, &k->slots[i]);
 	}
 	free(k->slots);
 	k->slots = slots;
@@ -42,8 +43,8 @@ static bool grow(struct call_counts *k)
 	return true;
 }
 
-static struct call_count *add_row(struct call_counts *k, const struct dialect *d,
-				  const char name[CALL_NAME_MAX])
+static struct call_count *call_count_add_row(struct call_counts *k, const struct dialect *d,
+					     const char name[CALL_NAME_MAX])
 {
 	struct call_count **rows = realloc(k->rows, (k->n + 1) * sizeof(struct call_count *));
 	struct call_count *row;
@@ -71,11 +72,11 @@ static struct call_count *row_named(struct call_counts *k, const struct dialect 
 		if (k->rows[i]->dialect == d && strcmp(k->rows[i]->name, name) == 0)
 			return k->rows[i];
 	}
-	return add_row(k, d, name);
+	return call_count_add_row(k, d, name);
 }
 
-static struct call_count *make(struct call_counts *k, const struct dialect *d,
-			       const struct method *m)
+static struct call_count *call_count_make(struct call_counts *k, const struct dialect *d,
+					  const struct method *m)
 {
 	struct call_count_slot slot = {.dialect = d, .method = m};
 
@@ -84,13 +85,13 @@ static struct call_count *make(struct call_counts *k, const struct dialect *d,
 	slot.row = row_named(k, d, m);
 	if (!slot.row)
 		return &k->other;
-	insert(k->slots, k->n_slots, &slot);
+	call_count_insert(k->slots, k->n_slots, &slot);
 	k->n_used++;
 	return slot.row;
 }
 
-static struct call_count *find(struct call_counts *k, const struct dialect *d,
-			       const struct method *m)
+static struct call_count *call_count_find(struct call_counts *k, const struct dialect *d,
+					  const struct method *m)
 {
 	const struct call_count_slot *slot;
 	unsigned at = hash(d, m);
@@ -100,13 +101,13 @@ static struct call_count *find(struct call_counts *k, const struct dialect *d,
 			return slot->row;
 		at++;
 	}
-	return make(k, d, m);
+	return call_count_make(k, d, m);
 }
 
 /* ---- counting ---- */
 
 /* n calls that took `ns` each, and those before them that nobody timed. */
-static void add(struct call_count *row, uint64_t n, uint64_t ns)
+static void call_count_add(struct call_count *row, uint64_t n, uint64_t ns)
 {
 	n += row->untimed;
 	row->untimed = 0;
@@ -114,11 +115,11 @@ static void add(struct call_count *row, uint64_t n, uint64_t ns)
 	histogram_add(&row->time, &histogram_times, n, n * ns);
 }
 
-static void settle(struct call_counts *k, uint64_t now_ns)
+static void call_count_settle(struct call_counts *k, uint64_t now_ns)
 {
 	if (k->n_now > 0) {
 		k->usual_ns = (now_ns - k->since_ns) / k->n_now;
-		add(k->at, k->n_now, k->usual_ns);
+		call_count_add(k->at, k->n_now, k->usual_ns);
 	}
 	k->n_now = 0;
 	k->since_ns = now_ns;
@@ -127,7 +128,7 @@ static void settle(struct call_counts *k, uint64_t now_ns)
 void call_counts_settle(struct call_counts *k)
 {
 	if (k->timed) {
-		settle(k, clock_steady_ns());
+		call_count_settle(k, clock_steady_ns());
 		return;
 	}
 	k->at->untimed += k->n_now;
@@ -144,7 +145,7 @@ void call_counts_look(struct call_counts *k, uint64_t now_ms)
 static void fold(const struct call_counts *k, struct call_count *row)
 {
 	if (row->untimed > 0)
-		add(row, 0, row->usual_ns > 0 ? row->usual_ns : k->usual_ns);
+		call_count_add(row, 0, row->usual_ns > 0 ? row->usual_ns : k->usual_ns);
 }
 
 void call_counts_fold(struct call_counts *k)
@@ -159,7 +160,7 @@ void call_counts_turn(struct call_counts *k, const struct call *c)
 	/* With none before it, what has passed until now belongs to the new one. */
 	if (k->n_now > 0)
 		call_counts_settle(k);
-	k->at = find(k, c->dialect, c->method);
+	k->at = call_count_find(k, c->dialect, c->method);
 	k->at_dialect = c->dialect;
 	k->at_method = c->method;
 }
@@ -170,12 +171,12 @@ void call_count_begin(struct call_counts *k, struct call *c)
 
 	c->started_ns = now;
 	if (k->timed)
-		settle(k, now);
+		call_count_settle(k, now);
 }
 
 void call_count_end(struct call_counts *k, const struct call *c)
 {
-	struct call_count *row = find(k, c->dialect, c->method);
+	struct call_count *row = call_count_find(k, c->dialect, c->method);
 
 	histogram_add(&row->time, &histogram_times, 1, clock_steady_ns() - c->started_ns);
 	call_count_refusal(row, c);

@@ -54,8 +54,7 @@ static int check_env_names(const struct settings *s, struct error *error)
 {
 	for (char **entry = environ; entry && *entry; entry++) {
 		if (env_is_unknown(s, *entry))
-			return refuse(error, REFUSE_PARAMS,
-				      "environment: unknown setting %.*s",
+			return refuse(error, REFUSE_PARAMS, "environment: unknown setting %.*s",
 				      (int)strcspn(*entry, "="), *entry);
 	}
 	return 0;
@@ -89,7 +88,7 @@ static int read_row(struct settings *s, const struct setting *row, struct error 
 	return r != 0 ? r : read_env(s, row->section, row->key, error);
 }
 
-static int read_rows(struct settings *s, struct error *error)
+static int environment_read_rows(struct settings *s, struct error *error)
 {
 	const struct setting *row;
 	void *base;
@@ -122,7 +121,7 @@ static bool asks_for_debug(void)
 
 int settings_read_environment(struct settings *s, struct error *error)
 {
-	int r = read_gone(s, error) ?: check_env_names(s, error) ?: read_rows(s, error);
+	int r = read_gone(s, error) ?: check_env_names(s, error) ?: environment_read_rows(s, error);
 
 	for (unsigned i = 0; r == 0 && i < N_SECTION_KINDS; i++)
 		r = section_read_environment(section_kinds[i], s, error);

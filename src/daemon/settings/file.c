@@ -7,7 +7,7 @@
 #include "daemon/settings/settings.h"
 #include "wire/ini.h"
 
-static void copy(char out[INI_LINE_MAX + 1], struct text t)
+static void settings_file_copy(char out[INI_LINE_MAX + 1], struct text t)
 {
 	snprintf(out, INI_LINE_MAX + 1, "%.*s", TEXT_ARGS(t));
 }
@@ -22,11 +22,11 @@ static int set_line(struct settings *s, const struct ini_line *line, char sectio
 	case INI_EMPTY:
 		break;
 	case INI_SECTION:
-		copy(section, line->name);
+		settings_file_copy(section, line->name);
 		return settings_add_section(s, section, error);
 	case INI_PAIR:
-		copy(key, line->name);
-		copy(value, line->value);
+		settings_file_copy(key, line->name);
+		settings_file_copy(value, line->value);
 		return settings_set(s, section, key, value, error);
 	case INI_INVALID:
 		return refuse(error, REFUSE_PARAMS, "%s", line->error);

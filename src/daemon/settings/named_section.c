@@ -193,7 +193,7 @@ static unsigned own_kind(const struct section_kind *kind, const void *section)
 	return *(const unsigned *)((const char *)section + kind->own_kind);
 }
 
-static bool fits(const struct section_kind *kind, const void *section, unsigned key)
+static bool named_section_fits(const struct section_kind *kind, const void *section, unsigned key)
 {
 	return !kind->rows[key].kinds || (kind->rows[key].kinds & 1U << own_kind(kind, section));
 }
@@ -206,7 +206,7 @@ static bool is_given(const void *section, unsigned key)
 int section_check_kinds(const struct section_kind *kind, const void *section, struct error *error)
 {
 	for (unsigned i = 0; i < kind->n_keys; i++) {
-		if (is_given(section, i) && !fits(kind, section, i))
+		if (is_given(section, i) && !named_section_fits(kind, section, i))
 			return refuse(error, REFUSE_PARAMS, "[%s %s]: %s is not valid for kind %s",
 				      kind->word, (const char *)section, kind->rows[i].key,
 				      kind->rows[0].words[own_kind(kind, section)]);
@@ -279,16 +279,17 @@ bool sections_equal(const struct section_kind *kind, const struct settings *a,
 /* ---- out ---- */
 
 /* What applies to the section's kind, and anything else that was set. */
-static void write_key(const struct section_kind *kind, const void *section, unsigned key, FILE *out)
+static void named_section_write_key(const struct section_kind *kind, const void *section,
+				    unsigned key, FILE *out)
 {
 	const struct setting *row = &kind->rows[key];
 	const char *text = kind->texts ? section_text(kind, section, key) : NULL;
 
 	if (text)
 		setting_write_text(row->key, row->doc, text, out);
-	else if (!kind->texts &&
-		 (is_given(section, key) || !kind->own_kind ||
-		  (own_kind(kind, section) != kind->unknown_kind && fits(kind, section, key))))
+	else if (!kind->texts && (is_given(section, key) || !kind->own_kind ||
+				  (own_kind(kind, section) != kind->unknown_kind &&
+				   named_section_fits(kind, section, key))))
 		setting_write(row, section, out);
 }
 
@@ -299,7 +300,7 @@ void section_write(const struct section_kind *kind, const struct settings *s, FI
 
 		fprintf(out, "\n[%s %s]\n", kind->word, section);
 		for (unsigned k = 0; k < kind->n_keys; k++)
-			write_key(kind, section, k, out);
+			named_section_write_key(kind, section, k, out);
 	}
 }
 

@@ -29,7 +29,7 @@ static struct text text_at(const struct maker *m, enum rule_key key)
 	return text_of(get(m, key));
 }
 
-static int bad(const struct maker *m, enum rule_key key, const char *want)
+static int rule_make_bad(const struct maker *m, enum rule_key key, const char *want)
 {
 	return refuse_field(m->error, rule_key_name(key), "invalid %s '%.60s': expected %s",
 			    rule_key_name(key), get(m, key), want);
@@ -43,7 +43,7 @@ static int take_bool(const struct maker *m, enum rule_key key, bool *ret)
 
 	if (!value || setting_parse_bool(value, ret) == 0)
 		return 0;
-	return bad(m, key, "yes or no");
+	return rule_make_bad(m, key, "yes or no");
 }
 
 static int take_duration(const struct maker *m, enum rule_key key, int64_t *ret_ms)
@@ -52,7 +52,7 @@ static int take_duration(const struct maker *m, enum rule_key key, int64_t *ret_
 
 	if (!value || schedule_parse_duration(text_of(value), ret_ms) == 0)
 		return 0;
-	return bad(m, key, "a duration such as 90, 10s, 15m, 2h or 1d");
+	return rule_make_bad(m, key, "a duration such as 90, 10s, 15m, 2h or 1d");
 }
 
 static int take_number(const struct maker *m, enum rule_key key, double *ret)
@@ -63,7 +63,7 @@ static int take_number(const struct maker *m, enum rule_key key, double *ret)
 
 	if (!value || (strspn(value, "0123456789.-") == v.len && value_double(&v, ret)))
 		return 0;
-	return bad(m, key, "a number");
+	return rule_make_bad(m, key, "a number");
 }
 
 static int take_catch_up(const struct maker *m)
@@ -77,7 +77,7 @@ static int take_catch_up(const struct maker *m)
 			return 0;
 		}
 	}
-	return value ? bad(m, RULE_CATCH_UP, "none, one or all") : 0;
+	return value ? rule_make_bad(m, RULE_CATCH_UP, "none, one or all") : 0;
 }
 
 /* Separated by spaces. */
@@ -93,7 +93,7 @@ static int take_words(const struct maker *m, enum rule_key key, struct texts *re
 		size_t len = strcspn(at, " \t");
 
 		if (n == WORDS_MAX)
-			return bad(m, key, "at most 64 words");
+			return rule_make_bad(m, key, "at most 64 words");
 		list[n++] = (struct text) {.data = at, .len = len};
 		at += len;
 	}
@@ -161,7 +161,7 @@ static int take_conditions(const struct maker *m)
 		int r = 0;
 
 		if (text && condition_parse(text, m->arena, &list[n]) != 0)
-			return bad(m, key, "FIELD OPERATOR VALUE");
+			return rule_make_bad(m, key, "FIELD OPERATOR VALUE");
 		if (text)
 			r = check_condition(m, key, &list[n++]);
 		if (r != 0)
@@ -247,7 +247,7 @@ static int take_values(const struct maker *m)
 			?: take_number(m, RULE_DEBOUNCE, &debounce);
 
 	if (r == 0 && !(debounce >= 0 && debounce <= 3600000))
-		r = bad(m, RULE_DEBOUNCE, "a number of milliseconds, at most 3600000");
+		r = rule_make_bad(m, RULE_DEBOUNCE, "a number of milliseconds, at most 3600000");
 	d->disabled = !enabled;
 	d->debounce_ms = r == 0 ? (int64_t)debounce : 0;
 	return r == 0 ? take_catch_up(m) : r;

@@ -12,7 +12,7 @@ enum {
 	WRITTEN_MAX = 64 << 10, /* bytes of a trigger or action that is shown as written */
 };
 
-struct reader {
+struct aiwg_config_reader {
 	struct arena *arena;
 	const struct aiwg_config_file *file;
 	int err; /* 0 or -ENOMEM */
@@ -20,7 +20,7 @@ struct reader {
 
 /* ---- complaints ---- */
 
-static unsigned line_at(const struct reader *r, const char *at)
+static unsigned line_at(const struct aiwg_config_reader *r, const char *at)
 {
 	const struct text text = r->file->text;
 	unsigned line = 1;
@@ -30,7 +30,8 @@ static unsigned line_at(const struct reader *r, const char *at)
 	return line;
 }
 
-static void tell(const struct reader *r, const struct value *at, const char *what, struct text name)
+static void aiwg_config_notify(const struct aiwg_config_reader *r, const struct value *at,
+			       const char *what, struct text name)
 {
 	char sentence[ERROR_TEXT_MAX];
 	unsigned line = line_at(r, at && at->raw ? at->raw : r->file->text.data);
@@ -43,7 +44,7 @@ static void tell(const struct reader *r, const struct value *at, const char *wha
 	r->file->complain(r->file->arg, sentence);
 }
 
-static struct text where(struct reader *r, const struct value *at)
+static struct text where(struct aiwg_config_reader *r, const struct value *at)
 {
 	char text[ERROR_TEXT_MAX];
 	int n = snprintf(text, sizeof(text), "%.600s:%u", r->file->name, line_at(r, at->raw));
@@ -62,8 +63,8 @@ static bool is_true(const struct value *v)
 }
 
 /* Returns 0 if there is no sensible number. */
-static double number_in(const struct reader *r, const struct value *from, const char *key,
-			double max)
+static double number_in(const struct aiwg_config_reader *r, const struct value *from,
+			const char *key, double max)
 {
 	const struct value *v = value_find(from, key);
 	double n;
@@ -72,17 +73,18 @@ static double number_in(const struct reader *r, const struct value *from, const 
 		return 0;
 	if (value_double(v, &n) && n >= 0 && n <= max)
 		return n;
-	tell(r, v, "must be a number of at least 0", text_of(key));
+	aiwg_config_notify(r, v, "must be a number of at least 0", text_of(key));
 	return 0;
 }
 
-static struct text text_in(const struct value *from, const char *key)
+static struct text aiwg_config_text_in(const struct value *from, const char *key)
 {
 	return value_text(value_find(from, key));
 }
 
 /* Takes the strings of an array, or a single string. */
-static unsigned texts_in(struct reader *r, const struct value *v, const struct text **ret)
+static unsigned texts_in(struct aiwg_config_reader *r, const struct value *v,
+			 const struct text **ret)
 {
 	struct text *list = arena_alloc(r->arena, LIST_MAX * sizeof(list[0]));
 	unsigned n = 0;
@@ -106,33 +108,35 @@ static unsigned texts_in(struct reader *r, const struct value *v, const struct t
 /* ---- lists ---- */
 
 /* A list of the file: where it stands, and how many of its entries are used. */
-struct listed {
+struct aiwg_config_listed {
 	const char *key;
 	unsigned max;
 	const char *setting; /* that sets the maximum; NULL: none */
 	size_t size;         /* of the struct that an entry becomes */
-	bool (*read)(struct reader *r, const struct value *v, void *ret); /* false: left out */
+	bool (*read)(struct aiwg_config_reader *r, const struct value *v,
+		     void *ret); /* false: left out */
 };
 
-static void tell_too_long(const struct reader *r, const struct value *v, const struct listed *l)
+static void tell_too_long(const struct aiwg_config_reader *r, const struct value *v,
+			  const struct aiwg_config_listed *l)
 {
 	char what[120];
 
 	snprintf(what, sizeof(what), "has %u entries; koined uses only the first %u%s%s%s", v->len,
 		 l->max, l->setting ? ": see " : "", l->setting ? l->setting : "",
 		 l->setting ? " in koine.conf" : "");
-	tell(r, v, what, text_of(l->key));
+	aiwg_config_notify(r, v, what, text_of(l->key));
 }
 
-static const struct value *list_of(struct reader *r, const struct value *from,
-				   const struct listed *l)
+static const struct value *list_of(struct aiwg_config_reader *r, const struct value *from,
+				   const struct aiwg_config_listed *l)
 {
 	const struct value *v = value_find(from, l->key);
 
 	if (!v || v->kind == VALUE_NULL)
 		return NULL;
 	if (v->kind != VALUE_ARRAY) {
-		tell(r, v, "must be a list", text_of(l->key));
+		aiwg_config_notify(r, v, "must be a list", text_of(l->key));
 		return NULL;
 	}
 	if (v->len > l->max)
@@ -140,8 +144,8 @@ static const struct value *list_of(struct reader *r, const struct value *from,
 	return v;
 }
 
-static void *read_list(struct reader *r, const struct value *from, const struct listed *l,
-		       unsigned *ret_n)
+static void *read_list(struct aiwg_config_reader *r, const struct value *from,
+		       const struct aiwg_config_listed *l, unsigned *ret_n)
 {
 	const struct value *v = list_of(r, from, l);
 	unsigned left = v && v->len < l->max ? v->len : l->max;
@@ -158,20 +162,22 @@ static void *read_list(struct reader *r, const struct value *from, const struct 
 
 /* ---- rules ---- */
 
-static bool read_condition(struct reader *r, const struct value *v, struct event_condition *ret)
+static bool read_condition(struct aiwg_config_reader *r, const struct value *v,
+			   struct event_condition *ret)
 {
 	*ret = (struct event_condition) {
-		.field = text_in(v, "field"),
-		.operator= text_in(v, "operator"),
+		.field = aiwg_config_text_in(v, "field"),
+		.operator= aiwg_config_text_in(v, "operator"),
 		.value = value_find(v, "value"),
 	};
 	if (ret->field.data && ret->operator.data)
 		return true;
-	tell(r, v, "a condition requires a field and an operator", (struct text) {0});
+	aiwg_config_notify(r, v, "a condition requires a field and an operator", (struct text) {0});
 	return false;
 }
 
-static bool read_conditions(struct reader *r, const struct value *rule, struct rule *ret)
+static bool read_conditions(struct aiwg_config_reader *r, const struct value *rule,
+			    struct rule *ret)
 {
 	const struct value *v = value_find(rule, "conditions");
 	struct event_condition *list;
@@ -179,7 +185,8 @@ static bool read_conditions(struct reader *r, const struct value *rule, struct r
 	if (!v || v->kind == VALUE_NULL)
 		return true;
 	if (v->kind != VALUE_ARRAY || v->len > RULE_CONDITIONS_MAX) {
-		tell(r, v, "conditions must be a list of at most 32 entries", ret->id);
+		aiwg_config_notify(r, v, "conditions must be a list of at most 32 entries",
+				   ret->id);
 		return false;
 	}
 	list = arena_alloc(r->arena, (v->len + 1) * sizeof(list[0]));
@@ -200,45 +207,46 @@ static const struct value *written(const struct value *v)
 	return v->raw_len <= WRITTEN_MAX ? v : NULL;
 }
 
-static bool read_trigger(struct reader *r, const struct value *rule, struct rule *ret)
+static bool read_trigger(struct aiwg_config_reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "trigger");
 
 	if (!v || v->kind != VALUE_OBJECT) {
-		tell(r, v ? v : rule, "requires a trigger (object)", ret->id);
+		aiwg_config_notify(r, v ? v : rule, "requires a trigger (object)", ret->id);
 		return false;
 	}
 	ret->written_trigger = written(v);
 	ret->trigger = TRIGGER_EVENT;
-	ret->type = text_in(v, "type");
-	ret->source = text_in(v, "source");
-	ret->pattern = text_in(v, "pattern");
+	ret->type = aiwg_config_text_in(v, "type");
+	ret->source = aiwg_config_text_in(v, "source");
+	ret->pattern = aiwg_config_text_in(v, "pattern");
 	/* The original has no event log, so a rule that names neither type nor source does not
 	 * mean events of the log. */
 	ret->not_logged = ret->type.len == 0 && ret->source.len == 0;
 	return true;
 }
 
-static bool read_agent_action(struct reader *r, const struct value *v, struct rule *ret)
+static bool read_agent_action(struct aiwg_config_reader *r, const struct value *v, struct rule *ret)
 {
 	ret->action = ACTION_TASK;
-	ret->prompt = text_in(v, "prompt");
-	ret->agent = text_in(v, "agent");
+	ret->prompt = aiwg_config_text_in(v, "prompt");
+	ret->agent = aiwg_config_text_in(v, "agent");
 	if (!value_double(value_find(v, "priority"), &ret->priority) || !isfinite(ret->priority))
 		ret->priority = 0;
 	if (ret->prompt.len > 0)
 		return true;
-	tell(r, v, "requires an action with a prompt", ret->id);
+	aiwg_config_notify(r, v, "requires an action with a prompt", ret->id);
 	return false;
 }
 
-static bool read_action(struct reader *r, const struct value *rule, struct rule *ret)
+static bool read_action(struct aiwg_config_reader *r, const struct value *rule, struct rule *ret)
 {
 	const struct value *v = value_find(rule, "action");
-	struct text type = text_in(v, "type");
+	struct text type = aiwg_config_text_in(v, "type");
 
 	if (!v || v->kind != VALUE_OBJECT || !type.data) {
-		tell(r, v ? v : rule, "requires an action (object with a type)", ret->id);
+		aiwg_config_notify(r, v ? v : rule, "requires an action (object with a type)",
+				   ret->id);
 		return false;
 	}
 	/* A webhook may contain a key, and more people may see rules than may read the file. */
@@ -248,48 +256,49 @@ static bool read_action(struct reader *r, const struct value *rule, struct rule 
 		return read_agent_action(r, v, ret);
 	if (text_is(type, "notify")) {
 		ret->action = ACTION_DESKTOP;
-		ret->message = text_in(v, "message");
+		ret->message = aiwg_config_text_in(v, "message");
 		if (!ret->message.data)
 			ret->message = ret->description.len > 0 ? ret->description : ret->id;
 		return true;
 	}
 	if (text_is(type, "webhook")) {
 		ret->action = ACTION_WEBHOOK;
-		ret->url = text_in(v, "url");
+		ret->url = aiwg_config_text_in(v, "url");
 		if (ret->url.len > 0)
 			return true;
-		tell(r, v, "requires an action with a url", ret->id);
+		aiwg_config_notify(r, v, "requires an action with a url", ret->id);
 		return false;
 	}
-	tell(r, v, "action type must be agent, notify or webhook", ret->id);
+	aiwg_config_notify(r, v, "action type must be agent, notify or webhook", ret->id);
 	return false;
 }
 
-static bool read_rule(struct reader *r, const struct value *v, void *rule)
+static bool read_rule(struct aiwg_config_reader *r, const struct value *v, void *rule)
 {
 	struct rule *ret = rule;
 	const struct value *enabled = value_find(v, "enabled");
 
 	*ret = (struct rule) {
-		.id = text_in(v, "id"),
+		.id = aiwg_config_text_in(v, "id"),
 		.project = r->file->project,
 		.where = where(r, v),
 		.disabled = enabled && enabled->kind == VALUE_FALSE,
-		.description = text_in(v, "description"),
+		.description = aiwg_config_text_in(v, "description"),
 		.cooldown_ms = (int64_t)number_in(r, v, "cooldownMs", 1e15),
 		.needs_approval = is_true(value_find(v, "requiresApproval")),
 	};
 	if (ret->id.len == 0) {
-		tell(r, v, "a rule requires an id", (struct text) {0});
+		aiwg_config_notify(r, v, "a rule requires an id", (struct text) {0});
 		return false;
 	}
 	return read_trigger(r, v, ret) && read_action(r, v, ret) && read_conditions(r, v, ret);
 }
 
-static void read_rules(struct reader *r, const struct value *root, struct aiwg_config *ret)
+static void read_rules(struct aiwg_config_reader *r, const struct value *root,
+		       struct aiwg_config *ret)
 {
-	const struct listed rules = {"rules", r->file->max_rules, "project.rules",
-				     sizeof(ret->rules[0]), read_rule};
+	const struct aiwg_config_listed rules = {"rules", r->file->max_rules, "project.rules",
+						 sizeof(ret->rules[0]), read_rule};
 	const struct value *v = value_find(root, "rules");
 
 	ret->rules = read_list(r, root, &rules, &ret->n_rules);
@@ -319,26 +328,28 @@ static unsigned read_changes(const struct value *v)
 	return changes ? changes : CHANGE_ANY;
 }
 
-static bool read_watched(struct reader *r, const struct value *v, void *watched)
+static bool read_watched(struct aiwg_config_reader *r, const struct value *v, void *watched)
 {
 	struct aiwg_watched *ret = watched;
 
 	*ret = (struct aiwg_watched) {
-		.path = v->kind == VALUE_STRING ? value_text(v) : text_in(v, "path"),
+		.path = v->kind == VALUE_STRING ? value_text(v) : aiwg_config_text_in(v, "path"),
 		.changes = read_changes(value_find(v, "events")),
 	};
 	ret->n_ignore = texts_in(r, value_find(v, "ignore"), &ret->ignore);
 	ret->n_extensions = texts_in(r, value_find(v, "extensions"), &ret->extensions);
 	if (ret->path.len > 0)
 		return true;
-	tell(r, v, "a path to watch must be a string, or an object with a path", (struct text) {0});
+	aiwg_config_notify(r, v, "a path to watch must be a string, or an object with a path",
+			   (struct text) {0});
 	return false;
 }
 
-static void read_watch(struct reader *r, const struct value *root, struct aiwg_config *ret)
+static void read_watch(struct aiwg_config_reader *r, const struct value *root,
+		       struct aiwg_config *ret)
 {
-	static const struct listed paths = {"paths", AIWG_PATHS_MAX, NULL,
-					    sizeof(struct aiwg_watched), read_watched};
+	static const struct aiwg_config_listed paths = {"paths", AIWG_PATHS_MAX, NULL,
+							sizeof(struct aiwg_watched), read_watched};
 	const struct value *watch = value_find(root, "watch");
 	double debounce = number_in(r, watch, "debounce_ms", 3600e3);
 
@@ -349,28 +360,29 @@ static void read_watch(struct reader *r, const struct value *root, struct aiwg_c
 
 /* ---- the schedule ---- */
 
-static bool read_job(struct reader *r, const struct value *v, void *job)
+static bool read_job(struct aiwg_config_reader *r, const struct value *v, void *job)
 {
 	struct aiwg_job_config *ret = job;
 
 	*ret = (struct aiwg_job_config) {
-		.id = text_in(v, "id"),
-		.cron = text_in(v, "cron"),
+		.id = aiwg_config_text_in(v, "id"),
+		.cron = aiwg_config_text_in(v, "cron"),
 		.action = value_find(v, "action"),
 		.where = where(r, v),
 	};
 	if (!ret->cron.data)
-		ret->cron = text_in(v, "schedule");
+		ret->cron = aiwg_config_text_in(v, "schedule");
 	if (ret->id.len > 0 && ret->cron.len > 0)
 		return true;
-	tell(r, v, "a job requires an id and a cron expression", (struct text) {0});
+	aiwg_config_notify(r, v, "a job requires an id and a cron expression", (struct text) {0});
 	return false;
 }
 
-static void read_schedule(struct reader *r, const struct value *root, struct aiwg_config *ret)
+static void read_schedule(struct aiwg_config_reader *r, const struct value *root,
+			  struct aiwg_config *ret)
 {
-	static const struct listed jobs = {"jobs", AIWG_JOBS_MAX, NULL,
-					   sizeof(struct aiwg_job_config), read_job};
+	static const struct aiwg_config_listed jobs = {"jobs", AIWG_JOBS_MAX, NULL,
+						       sizeof(struct aiwg_job_config), read_job};
 	const struct value *schedule = value_find(root, "schedule");
 
 	ret->schedule = is_true(value_find(schedule, "enabled"));
@@ -379,7 +391,8 @@ static void read_schedule(struct reader *r, const struct value *root, struct aiw
 
 /* ---- the whole file ---- */
 
-static void read_limits(const struct reader *r, const struct value *root, struct aiwg_config *ret)
+static void read_limits(const struct aiwg_config_reader *r, const struct value *root,
+			struct aiwg_config *ret)
 {
 	const struct value *daemon = value_find(root, "daemon");
 	const struct value *supervisor = value_find(root, "supervisor");
@@ -394,7 +407,7 @@ static void read_limits(const struct reader *r, const struct value *root, struct
 }
 
 /* json_read reports the position only in its message: "... at byte N". */
-static unsigned fault_line(const struct reader *r, const struct error *error)
+static unsigned fault_line(const struct aiwg_config_reader *r, const struct error *error)
 {
 	const char *byte = strstr(error->text, "byte ");
 	unsigned long n = 0;
@@ -407,7 +420,7 @@ static unsigned fault_line(const struct reader *r, const struct error *error)
 int aiwg_config_read(struct arena *a, const struct aiwg_config_file *file,
 		     struct aiwg_config *ret_config, struct error *error)
 {
-	struct reader r = {.arena = a, .file = file};
+	struct aiwg_config_reader r = {.arena = a, .file = file};
 	struct aiwg_config config = {0};
 	struct error inner = {.text = ""};
 	struct value *root;

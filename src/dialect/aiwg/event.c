@@ -24,7 +24,7 @@ struct told_member {
 	const char *from; /* name in the event's data; NULL: the same */
 };
 
-struct told {
+struct aiwg_event_told {
 	const char *type; /* in the log */
 	const char *method;
 	struct told_member members[MEMBERS_MAX];
@@ -36,7 +36,7 @@ struct told {
 			{"?taskId", "task_id"}, {"?error"},                                        \
 	}
 
-static const struct told table[] = {
+static const struct aiwg_event_told table[] = {
 	{"task.queued",
 	 "event.taskQueued",
 	 {{"taskId", "task_id"}, {"prompt"}, {"queueSize", "queue_size"}}},
@@ -62,7 +62,7 @@ struct aiwg_teller {
 
 /* ---- words ---- */
 
-static const struct told *find_told(struct text type)
+static const struct aiwg_event_told *find_told(struct text type)
 {
 	for (unsigned i = 0; i < N_TOLD; i++) {
 		if (text_is(type, table[i].type))
@@ -111,7 +111,8 @@ static bool write_unstarted(struct json *j, const struct told_member *m, const s
 	return true;
 }
 
-static void write_notification(struct json *j, const struct told *t, const struct event *e)
+static void write_notification(struct json *j, const struct aiwg_event_told *t,
+			       const struct event *e)
 {
 	json_begin_object(j);
 	json_member_str(j, "jsonrpc", "2.0");
@@ -126,10 +127,10 @@ static void write_notification(struct json *j, const struct told *t, const struc
 
 /* ---- telling ---- */
 
-static int on_event(void *arg, const struct event *e)
+static int aiwg_event_on_event(void *arg, const struct event *e)
 {
 	const struct aiwg_teller *t = arg;
-	const struct told *told = find_told(e->type);
+	const struct aiwg_event_told *told = find_told(e->type);
 	CLEANUP(buf_donep) struct buf out = {0};
 	struct json j;
 
@@ -151,7 +152,7 @@ static int on_event(void *arg, const struct event *e)
 	return 0;
 }
 
-static void flush(void *arg)
+static void aiwg_event_flush(void *arg)
 {
 	const struct aiwg_teller *t = arg;
 
@@ -165,7 +166,7 @@ static void flush(void *arg)
 	}
 }
 
-static int on_gone(void *arg, int64_t n)
+static int aiwg_event_on_gone(void *arg, int64_t n)
 {
 	struct aiwg_teller *t = arg;
 
@@ -180,8 +181,10 @@ int aiwg_teller_start(struct endpoint *e, struct aiwg_teller **ret_teller)
 	const struct event_filter filter = {
 		.types = types, .n_types = N_TOLD, .project = p->folder};
 	struct aiwg_teller *t = calloc(1, sizeof(*t));
-	const struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .flush = flush, .arg = t};
+	const struct event_sink sink = {.on_event = aiwg_event_on_event,
+					.on_gone = aiwg_event_on_gone,
+					.flush = aiwg_event_flush,
+					.arg = t};
 	int r;
 
 	if (!t)

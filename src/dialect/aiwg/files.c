@@ -58,7 +58,8 @@ static int open_place(const char *folder, const char *file, const char **ret_nam
 }
 
 /* Refuses anything that must not be where a folder is or will be made. */
-static int check_folder(int at, const char *folder, const char *name, struct error *error)
+static int aiwg_files_check_folder(int at, const char *folder, const char *name,
+				   struct error *error)
 {
 	struct stat st;
 
@@ -90,8 +91,8 @@ int project_check(const char *folder, struct error *error)
 		return 0;
 	if (fd < 0)
 		return refuse(error, REFUSE_UNAVAILABLE, "project %s: %s", folder, strerror(errno));
-	r = check_folder(fd, folder, ".aiwg", error);
-	return r != 0 ? r : check_folder(fd, folder, ".aiwg/daemon", error);
+	r = aiwg_files_check_folder(fd, folder, ".aiwg", error);
+	return r != 0 ? r : aiwg_files_check_folder(fd, folder, ".aiwg/daemon", error);
 }
 
 bool project_socket_broken(const char *path)

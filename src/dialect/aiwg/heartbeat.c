@@ -31,7 +31,7 @@ struct heartbeat {
 	struct buf beat;
 };
 
-static struct text text_in(const struct buf *b)
+static struct text aiwg_heartbeat_text_in(const struct buf *b)
 {
 	return (struct text) {.data = b->data, .len = b->len};
 }
@@ -46,7 +46,7 @@ static void word_state(const struct heartbeat *h, const char *health, struct buf
 	aiwg_write_state(&j, h->endpoint, health);
 	if (plain.err != 0)
 		out->err = plain.err;
-	project_indent(text_in(&plain), out);
+	project_indent(aiwg_heartbeat_text_in(&plain), out);
 }
 
 static void word_beat(const struct heartbeat *h, struct buf *out)
@@ -61,16 +61,17 @@ static void word_beat(const struct heartbeat *h, struct buf *out)
 	json_end_object(&j);
 }
 
-static int put(const char *folder, const char *name, const struct buf *text)
+static int aiwg_heartbeat_put(const char *folder, const char *name, const struct buf *text)
 {
-	return text->err != 0 ? text->err : project_file_write(folder, name, text_in(text));
+	return text->err != 0 ? text->err
+			      : project_file_write(folder, name, aiwg_heartbeat_text_in(text));
 }
 
 static int put_both(const char *folder, const struct buf *state, const struct buf *beat)
 {
-	int r = put(folder, PROJECT_STATE, state);
+	int r = aiwg_heartbeat_put(folder, PROJECT_STATE, state);
 
-	return r != 0 ? r : put(folder, PROJECT_HEARTBEAT, beat);
+	return r != 0 ? r : aiwg_heartbeat_put(folder, PROJECT_HEARTBEAT, beat);
 }
 
 /* Writes at the start and at the end, with buffers of its own: a thread may still be using the

@@ -65,7 +65,7 @@ static int read_texts(struct arena *a, const struct value *v, struct task *row)
 }
 
 /* A task that was running has ended with its daemon. */
-static void settle(struct task *row, int64_t now_ms)
+static void aiwg_import_settle(struct task *row, int64_t now_ms)
 {
 	if (row->state == TASK_QUEUED && !usable(row->prompt, TASK_PROMPT_MAX)) {
 		row->state = TASK_FAILED;
@@ -99,7 +99,7 @@ static int read_task(struct arena *a, const struct value *v, int64_t now_ms,
 	row->started_ms = time_in(v, "startedAt");
 	row->completed_ms = time_in(v, "completedAt");
 	r = read_texts(a, v, row);
-	settle(row, now_ms);
+	aiwg_import_settle(row, now_ms);
 	/* A queued task starts afresh, so earlier output is dropped. */
 	if (r == 0 && row->state != TASK_QUEUED)
 		r = words_in(a, v, "output", &task->output);

@@ -86,7 +86,8 @@ static void add_clean(struct buf *out, struct text t)
 	}
 }
 
-static void say(struct project_log *l, int64_t time_ms, const char *words, struct text detail)
+static void aiwg_log_say(struct project_log *l, int64_t time_ms, const char *words,
+			 struct text detail)
 {
 	char time[ISO_LEN + 1];
 
@@ -102,7 +103,7 @@ static void say(struct project_log *l, int64_t time_ms, const char *words, struc
 }
 
 /* "task.failed" with its error becomes "Task ID failed: ERROR". */
-static int on_event(void *arg, const struct event *e)
+static int aiwg_log_on_event(void *arg, const struct event *e)
 {
 	struct text detail = packed_text(packed_find(e->data, "prompt"));
 	char words[160];
@@ -111,11 +112,11 @@ static int on_event(void *arg, const struct event *e)
 		detail = packed_text(packed_find(e->data, "error"));
 	snprintf(words, sizeof(words), "Task %.*s %.*s%s", TEXT_ARGS(e->run), (int)e->type.len - 5,
 		 e->type.data + 5, detail.len > 0 ? ": " : "");
-	say(arg, e->time_ms, words, detail);
+	aiwg_log_say(arg, e->time_ms, words, detail);
 	return 0;
 }
 
-static int on_gone(void *arg, int64_t n)
+static int aiwg_log_on_gone(void *arg, int64_t n)
 {
 	return 0;
 }
@@ -126,7 +127,7 @@ static void say_of_us(struct project_log *l, const char *what)
 	char words[64];
 
 	snprintf(words, sizeof(words), "Daemon %s (PID: %d)", what, (int)getpid());
-	say(l, clock_utc_ms(), words, (struct text) {0});
+	aiwg_log_say(l, clock_utc_ms(), words, (struct text) {0});
 	append(l, &l->waiting);
 	buf_clear(&l->waiting);
 }
@@ -137,8 +138,10 @@ int project_log_start(struct events *events, struct workers *workers, struct tex
 	const struct text types[] = {TEXT("task.*")};
 	const struct event_filter filter = {.types = types, .n_types = 1, .project = folder};
 	struct project_log *l = calloc(1, sizeof(*l));
-	const struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .flush = write_waiting, .arg = l};
+	const struct event_sink sink = {.on_event = aiwg_log_on_event,
+					.on_gone = aiwg_log_on_gone,
+					.flush = write_waiting,
+					.arg = l};
 	int r;
 
 	if (!l)

@@ -56,7 +56,7 @@ static struct list *projects(const struct dialect_host *h)
 
 /* ---- sockets ---- */
 
-static int prepare(struct dialect_host *h, struct error *error)
+static int aiwg_project_prepare(struct dialect_host *h, struct error *error)
 {
 	struct list *list = arena_alloc(h->daemon->arena, sizeof(*list));
 
@@ -128,7 +128,7 @@ static void complain(void *project, const char *sentence)
 	report_invalid(project, sentence);
 }
 
-static struct text text_in(const struct buf *b)
+static struct text aiwg_project_text_in(const struct buf *b)
 {
 	return (struct text) {.data = b->data, .len = b->len};
 }
@@ -152,7 +152,7 @@ static int parse_config(struct project *p, struct project_config *c, struct erro
 	if (r != 0)
 		return refuse(error, REFUSE_UNAVAILABLE, "cannot read %s: %s", file, strerror(-r));
 	config.name = file;
-	config.text = text_in(&c->text);
+	config.text = aiwg_project_text_in(&c->text);
 	return aiwg_config_read(&c->arena, &config, &c->config, error);
 }
 
@@ -165,7 +165,7 @@ static int make_offer(const struct project *p, struct project_config *c)
 	project_forbid(settings->webhooks, &c->config);
 	r = project_offer(&c->arena, &c->config, &c->offer);
 	if (c->text.len > 0)
-		digest_hex(text_in(&c->text), c->digest);
+		digest_hex(aiwg_project_text_in(&c->text), c->digest);
 	return r;
 }
 
@@ -274,7 +274,7 @@ static void import(const struct project *p)
 	if (r == -ENOENT)
 		return;
 	if (r == 0)
-		r = import_text(p, text_in(&text), &in, &error);
+		r = import_text(p, aiwg_project_text_in(&text), &in, &error);
 	if (r != 0)
 		log_warn("could not import tasks", "file=%s/%s reason=%s", p->folder, PROJECT_TASKS,
 			 error_words(r, &error));
@@ -364,7 +364,7 @@ static int start_project(struct project *p)
 	return r;
 }
 
-static int start(struct dialect_host *h, struct error *error)
+static int aiwg_project_start(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
@@ -404,7 +404,7 @@ static int reload_project(struct project *p)
 	return r != 0 ? r : set_limits(p);
 }
 
-static int reload(struct dialect_host *h, struct error *error)
+static int aiwg_project_reload(struct dialect_host *h, struct error *error)
 {
 	list_for_each (at, following, projects(h)) {
 		struct project *p = list_entry(at, struct project, link);
@@ -463,10 +463,10 @@ const struct dialect_section aiwg_section = {
 };
 
 const struct dialect_life aiwg_life = {
-	.steps = {[DIALECT_PREPARE] = prepare,
+	.steps = {[DIALECT_PREPARE] = aiwg_project_prepare,
 		  [DIALECT_OPEN] = open_all,
-		  [DIALECT_START] = start,
-		  [DIALECT_RELOAD] = reload,
+		  [DIALECT_START] = aiwg_project_start,
+		  [DIALECT_RELOAD] = aiwg_project_reload,
 		  [DIALECT_STOPPING] = stopping,
 		  [DIALECT_STOPPED] = stopped,
 		  [DIALECT_FREE] = free_all},

@@ -185,7 +185,7 @@ struct done aiwg_task_cancel(struct call *c)
 /* ---- list ---- */
 
 /* c->state, shared by the loop and a reader's thread. */
-struct listing {
+struct aiwg_task_listing {
 	struct task_filter filter;
 	struct task *tasks;
 	unsigned n;
@@ -247,21 +247,21 @@ static struct done reply_tasks(struct call *c, const struct task_now *now, const
 
 static int list_read(struct call *c)
 {
-	struct listing *l = c->state;
+	struct aiwg_task_listing *l = c->state;
 
 	return task_list(call_tasks(c), c->lane, &c->arena, &l->filter, &l->tasks, &l->n, NULL);
 }
 
 static struct done list_was_read(struct call *c, int r)
 {
-	const struct listing *l = c->state;
+	const struct aiwg_task_listing *l = c->state;
 
 	return r != 0 ? call_fail(c, r) : reply_tasks(c, NULL, l->tasks, l->n);
 }
 
 static struct done list_from_store(struct call *c, const struct task_filter *f)
 {
-	struct listing *l = arena_zalloc(&c->arena, sizeof(*l));
+	struct aiwg_task_listing *l = arena_zalloc(&c->arena, sizeof(*l));
 
 	if (!l)
 		return call_fail(c, -ENOMEM);

@@ -5,7 +5,7 @@
 
 /* Refuses an address that could lead somewhere else than it seems to: a user name before the
  * host, "..", and characters that not all programs read alike. */
-static bool is_plain(struct text url)
+static bool aiwg_trust_is_plain(struct text url)
 {
 	const char *host = memmem(url.data, url.len, "://", 3);
 
@@ -30,7 +30,7 @@ static bool begins(struct text url, struct text with)
 
 bool project_webhook_allowed(const char *allowed, struct text url)
 {
-	if (!is_plain(url))
+	if (!aiwg_trust_is_plain(url))
 		return false;
 	while (*(allowed += strspn(allowed, " \t"))) {
 		struct text one = {.data = allowed, .len = strcspn(allowed, " \t")};

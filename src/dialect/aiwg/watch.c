@@ -22,14 +22,14 @@ enum {
 };
 
 /* A watched folder. */
-struct watched {
+struct aiwg_watch_watched {
 	struct project_watch *owner;
 	const struct aiwg_watched *config;
 	char *real; /* its path without links and ".."; NULL: unknown */
 };
 
 /* A job of the schedule. */
-struct due {
+struct aiwg_watch_due {
 	struct schedule *schedule;
 	const struct aiwg_job_config *config;
 	int64_t next_ms; /* 0: never */
@@ -41,9 +41,9 @@ struct project_watch {
 	const struct aiwg_config *config;
 	struct aiwg_project *shown;
 	struct changes *changes;
-	struct watched *watched;
+	struct aiwg_watch_watched *watched;
 	unsigned n_watched;
-	struct due *dues;
+	struct aiwg_watch_due *dues;
 	struct aiwg_job *jobs; /* shown->jobs points to it; one for each due */
 	unsigned n_dues;
 	struct timer *clock;
@@ -75,7 +75,7 @@ static bool is_ignored(const struct aiwg_watched *w, const char *path)
 /* A pattern that matches "NAME/" matches everything below it. */
 static bool skips(void *arg, const char *name)
 {
-	const struct watched *w = arg;
+	const struct aiwg_watch_watched *w = arg;
 	char folder[NAME_MAX + 2];
 
 	snprintf(folder, sizeof(folder), "%s/", name);
@@ -115,7 +115,7 @@ static bool is_at_or_below(const char *path, const char *folder)
 }
 
 /* Whether it is a file that koined and agents write all the time, however the folder is reached. */
-static bool is_ours(const struct watched *w, const char *below)
+static bool aiwg_watch_is_ours(const struct aiwg_watch_watched *w, const char *below)
 {
 	char whole[2 * PATH_MAX];
 	const char *path;
@@ -128,12 +128,12 @@ static bool is_ours(const struct watched *w, const char *below)
 	       strncmp(path, PROJECT_PID, strlen(PROJECT_PID)) == 0;
 }
 
-static bool take(void *arg, enum change change, const char *below)
+static bool aiwg_watch_take(void *arg, enum change change, const char *below)
 {
-	const struct watched *w = arg;
+	const struct aiwg_watch_watched *w = arg;
 
-	if (!(w->config->changes & change) || is_ours(w, below) || is_ignored(w->config, below) ||
-	    !has_extension(w->config, below))
+	if (!(w->config->changes & change) || aiwg_watch_is_ours(w, below) ||
+	    is_ignored(w->config, below) || !has_extension(w->config, below))
 		return false;
 	w->owner->shown->n_changes++;
 	return true;
@@ -185,7 +185,7 @@ static void simplify(char *path)
 	*to = '\0';
 }
 
-static void watch_folder(struct project_watch *p, struct watched *w)
+static void watch_folder(struct project_watch *p, struct aiwg_watch_watched *w)
 {
 	struct text path = w->config->path;
 	struct error error = {.text = ""};
@@ -218,7 +218,7 @@ static int start_watching(struct project_watch *p)
 		.loop = p->loop,
 		.quiet_ms = config->debounce_ms,
 		.skips = skips,
-		.take = take,
+		.take = aiwg_watch_take,
 		.max = CHANGES_MAX,
 		.merge = merge,
 		.tell = tell_change,
@@ -236,7 +236,8 @@ static int start_watching(struct project_watch *p)
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; i < config->n_watched; i++) {
-		p->watched[i] = (struct watched) {.owner = p, .config = &config->watched[i]};
+		p->watched[i] =
+			(struct aiwg_watch_watched) {.owner = p, .config = &config->watched[i]};
 		p->paths[i] = config->watched[i].path;
 		watch_folder(p, &p->watched[i]);
 		p->n_watched++;
@@ -277,7 +278,7 @@ static void on_clock(void *arg)
 	int64_t wait = LOOK_AT_LEAST_MS;
 
 	for (unsigned i = 0; i < w->n_dues; i++) {
-		struct due *d = &w->dues[i];
+		struct aiwg_watch_due *d = &w->dues[i];
 
 		if (d->next_ms > 0 && d->next_ms <= now) {
 			tell_due(w, i);
@@ -291,11 +292,11 @@ static void on_clock(void *arg)
 
 static void add_due(struct project_watch *w, const struct aiwg_job_config *config)
 {
-	struct due *d = &w->dues[w->n_dues];
+	struct aiwg_watch_due *d = &w->dues[w->n_dues];
 	struct error error = {.text = ""};
 	int r;
 
-	*d = (struct due) {.config = config};
+	*d = (struct aiwg_watch_due) {.config = config};
 	r = schedule_cron(config->cron, "", &d->schedule, &error);
 	if (r != 0) {
 		log_warn("job skipped", "where=%.*s reason=%s", TEXT_ARGS(config->where),
@@ -325,7 +326,7 @@ static int start_clock(struct project_watch *w)
 
 /* ---- start and stop ---- */
 
-static void show(struct project_watch *w)
+static void aiwg_watch_show(struct project_watch *w)
 {
 	struct aiwg_project *shown = w->shown;
 
@@ -354,7 +355,7 @@ int project_watch_start(struct loop *l, struct engine *s, const struct aiwg_conf
 		project_watch_free(w);
 		return r;
 	}
-	show(w);
+	aiwg_watch_show(w);
 	*ret_watch = w;
 	return 0;
 }

@@ -82,7 +82,7 @@ static const struct ash_settings defaults;
 
 static const struct dialect_section section = {SECTION(rows, defaults)};
 
-static int prepare(struct dialect_host *h, struct error *error)
+static int ash_dialect_prepare(struct dialect_host *h, struct error *error)
 {
 	struct ash_settings *s = h->settings;
 	int r;
@@ -96,7 +96,7 @@ static int prepare(struct dialect_host *h, struct error *error)
 	return r;
 }
 
-static const struct dialect_life life = {.steps = {[DIALECT_PREPARE] = prepare}};
+static const struct dialect_life life = {.steps = {[DIALECT_PREPARE] = ash_dialect_prepare}};
 
 const struct dialect ash_dialect = {
 	.name = "ash",

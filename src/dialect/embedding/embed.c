@@ -121,7 +121,7 @@ static int check_dimensions(struct call *c, const struct embed *e, unsigned dim)
 			    (long long)in->dimensions);
 }
 
-static int make(struct call *c)
+static int embedding_embed_make(struct call *c)
 {
 	const struct embed *e = c->state;
 	struct vectors v;
@@ -157,38 +157,39 @@ static struct done made(struct call *c, int r)
 
 /* ---- asking the model, on the loop ---- */
 
-static void on_answer(void *arg, int r, const struct error *error)
+static void embedding_embed_on_answer(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
 
 	if (r == 0) {
-		(void)call_work(c, READER, make, made);
+		(void)call_work(c, READER, embedding_embed_make, made);
 		return;
 	}
 	c->error = *error;
 	(void)made(c, r);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void embedding_embed_on_cancel(struct call *c, void *arg)
 {
 	(void)made(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
-static struct done start(struct call *c, struct embed *e)
+static struct done embedding_embed_start(struct call *c, struct embed *e)
 {
 	struct embedding *model = model_of(c);
 	int r;
 
 	c->state = e;
 	if (!model)
-		return call_work(c, READER, make, made);
-	r = vectors_ask(model, &c->arena, e->texts, e->n, on_answer, c, &e->ask, &c->error);
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
+		return call_work(c, READER, embedding_embed_make, made);
+	r = vectors_ask(model, &c->arena, e->texts, e->n, embedding_embed_on_answer, c, &e->ask,
+			&c->error);
+	return r != 0 ? call_fail(c, r) : call_later(c, embedding_embed_on_cancel, NULL);
 }
 
 /* ---- parameters ---- */
 
-static bool is_blank(struct text t)
+static bool embedding_embed_is_blank(struct text t)
 {
 	size_t i = 0;
 
@@ -212,7 +213,7 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 		if (item->kind != VALUE_STRING)
 			return refuse_field(&c->error, name, "%s must contain strings, not %s",
 					    name, value_kind_name(item));
-		if (e->shape == SHAPE_BATCH && is_blank(value_text(item)))
+		if (e->shape == SHAPE_BATCH && embedding_embed_is_blank(value_text(item)))
 			return refuse_field(&c->error, name, "empty text in batch");
 		texts[n++] = value_text(item);
 	}
@@ -221,8 +222,8 @@ static int take_texts(struct call *c, const char *name, const struct value *list
 	return vectors_check_list(name, texts, n, &c->error);
 }
 
-static struct done begin(struct call *c, const char *name, const struct value *list,
-			 struct text one, struct embed wish)
+static struct done embedding_embed_begin(struct call *c, const char *name, const struct value *list,
+					 struct text one, struct embed wish)
 {
 	struct embed *e = arena_alloc(&c->arena, sizeof(*e));
 	struct text *text = arena_alloc(&c->arena, sizeof(*text));
@@ -235,22 +236,23 @@ static struct done begin(struct call *c, const char *name, const struct value *l
 	e->texts = text;
 	e->n = 1;
 	r = list ? take_texts(c, name, list, e) : vectors_check(name, one, &c->error);
-	return r != 0 ? call_fail(c, r) : start(c, e);
+	return r != 0 ? call_fail(c, r) : embedding_embed_start(c, e);
 }
 
 struct done embedding_embed(struct call *c)
 {
 	const struct embed_in *in = c->in;
 
-	return begin(c, "text", NULL, in->text, (struct embed) {.shape = SHAPE_ONE});
+	return embedding_embed_begin(c, "text", NULL, in->text,
+				     (struct embed) {.shape = SHAPE_ONE});
 }
 
 struct done embedding_batch(struct call *c)
 {
 	const struct embed_batch_in *in = c->in;
 
-	return begin(c, "texts", in->texts, (struct text) {0},
-		     (struct embed) {.shape = SHAPE_BATCH});
+	return embedding_embed_begin(c, "texts", in->texts, (struct text) {0},
+				     (struct embed) {.shape = SHAPE_BATCH});
 }
 
 /* Vectors of one model must not be taken for those of another. */
@@ -283,7 +285,8 @@ struct done embedding_openai(struct call *c)
 		r = check_model(c, in->model);
 	if (r != 0)
 		return call_fail(c, r);
-	return begin(c, "input", list ? in->input : NULL, value_text(in->input), wish);
+	return embedding_embed_begin(c, "input", list ? in->input : NULL, value_text(in->input),
+				     wish);
 }
 
 /* ---- about the service ---- */

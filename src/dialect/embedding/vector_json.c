@@ -25,7 +25,7 @@ struct base64 {
 	unsigned n; /* bytes in it */
 };
 
-static void flush(struct base64 *b)
+static void embedding_vector_json_flush(struct base64 *b)
 {
 	char group[4] = {'=', '=', '=', '='};
 
@@ -36,11 +36,11 @@ static void flush(struct base64 *b)
 	b->n = 0;
 }
 
-static void put(struct base64 *b, unsigned char byte)
+static void embedding_vector_json_put(struct base64 *b, unsigned char byte)
 {
 	b->bits |= (uint32_t)byte << (16 - 8 * b->n);
 	if (++b->n == 3)
-		flush(b);
+		embedding_vector_json_flush(b);
 }
 
 void vector_write_base64(struct json *j, const float *numbers, unsigned dim)
@@ -53,8 +53,8 @@ void vector_write_base64(struct json *j, const float *numbers, unsigned dim)
 
 		memcpy(&bits, &numbers[i], sizeof(bits));
 		for (unsigned shift = 0; shift < 32; shift += 8)
-			put(&b, (unsigned char)(bits >> shift));
+			embedding_vector_json_put(&b, (unsigned char)(bits >> shift));
 	}
-	flush(&b);
+	embedding_vector_json_flush(&b);
 	buf_add_char(j->out, '"');
 }

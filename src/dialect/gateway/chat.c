@@ -21,7 +21,7 @@ enum {
 	PIECE_MAX = 64 << 10,
 };
 
-struct asked {
+struct gateway_chat_asked {
 	struct call *call;
 	struct completion *completion; /* NULL: it has ended */
 	struct timer *timer;           /* only for a stream */
@@ -41,7 +41,7 @@ struct asked {
 
 /* ---- pieces of the answer ---- */
 
-static void write_head(struct json *j, const struct asked *a, const char *object)
+static void write_head(struct json *j, const struct gateway_chat_asked *a, const char *object)
 {
 	json_begin_object(j);
 	json_member_str(j, "id", a->id);
@@ -91,7 +91,8 @@ static void write_message(struct json *j, const struct completion_answer *got)
 	json_end_object(j);
 }
 
-static void write_whole(struct json *j, const struct asked *a, const struct completion_answer *got)
+static void write_whole(struct json *j, const struct gateway_chat_asked *a,
+			const struct completion_answer *got)
 {
 	write_head(j, a, "chat.completion");
 	json_member_array(j, "choices");
@@ -107,7 +108,7 @@ static void write_whole(struct json *j, const struct asked *a, const struct comp
 }
 
 /* Begins one event. The caller writes the choice's delta into it, then ends it. */
-static struct json begin_chunk(struct buf *out, const struct asked *a)
+static struct json begin_chunk(struct buf *out, const struct gateway_chat_asked *a)
 {
 	struct json j;
 
@@ -121,7 +122,7 @@ static struct json begin_chunk(struct buf *out, const struct asked *a)
 	return j;
 }
 
-static void end_chunk(struct json *j, const struct asked *a, const char *finish)
+static void end_chunk(struct json *j, const struct gateway_chat_asked *a, const char *finish)
 {
 	json_end_object(j);
 	json_member_str(j, "finish_reason", finish);
@@ -133,7 +134,7 @@ static void end_chunk(struct json *j, const struct asked *a, const char *finish)
 	buf_add_str(j->out, "\n\n");
 }
 
-static void add_usage_chunk(struct buf *out, const struct asked *a,
+static void add_usage_chunk(struct buf *out, const struct gateway_chat_asked *a,
 			    const struct completion_answer *got)
 {
 	struct json j;
@@ -148,7 +149,8 @@ static void add_usage_chunk(struct buf *out, const struct asked *a,
 	buf_add_str(out, "\n\n");
 }
 
-static void add_end(struct buf *out, const struct asked *a, const struct completion_answer *got)
+static void add_end(struct buf *out, const struct gateway_chat_asked *a,
+		    const struct completion_answer *got)
 {
 	struct json j;
 
@@ -175,7 +177,7 @@ static int agent_status(const struct completion_answer *got)
 	return got->cause == AGENT_CAUSE_LIMIT ? 429 : 502;
 }
 
-static int status_of(const struct asked *a, const struct completion_answer *got)
+static int status_of(const struct gateway_chat_asked *a, const struct completion_answer *got)
 {
 	enum refusal code = got->result > 0 ? (enum refusal)got->result : REFUSE_INTERNAL;
 
@@ -190,7 +192,8 @@ static struct text words_of(const struct completion_answer *got)
 }
 
 /* Used in a stream that has begun: clients look for an error there. */
-static void add_error(struct buf *out, const struct asked *a, const struct completion_answer *got)
+static void add_error(struct buf *out, const struct gateway_chat_asked *a,
+		      const struct completion_answer *got)
 {
 	const struct http_refusal no = {
 		.status = status_of(a, got),
@@ -204,7 +207,7 @@ static void add_error(struct buf *out, const struct asked *a, const struct compl
 	buf_add_str(out, "\n\n");
 }
 
-static void fail(struct asked *a, const struct completion_answer *got)
+static void gateway_chat_fail(struct gateway_chat_asked *a, const struct completion_answer *got)
 {
 	struct call *c = a->call;
 
@@ -218,7 +221,7 @@ static void fail(struct asked *a, const struct completion_answer *got)
 
 /* ---- a stream ---- */
 
-static void asked_done(struct asked *a)
+static void asked_done(struct gateway_chat_asked *a)
 {
 	timer_free(a->timer);
 	a->timer = NULL;
@@ -226,7 +229,7 @@ static void asked_done(struct asked *a)
 	buf_done(&a->rest);
 }
 
-static int send_first(struct asked *a)
+static int send_first(struct gateway_chat_asked *a)
 {
 	struct buf out;
 	struct json j;
@@ -243,7 +246,7 @@ static int send_first(struct asked *a)
 	return r;
 }
 
-static int begin(struct asked *a)
+static int gateway_chat_begin(struct gateway_chat_asked *a)
 {
 	int r = 0;
 
@@ -255,7 +258,7 @@ static int begin(struct asked *a)
 }
 
 /* Sends one piece of the text. -ENOBUFS: no room now. */
-static int send_piece(struct asked *a)
+static int send_piece(struct gateway_chat_asked *a)
 {
 	struct text piece = {.data = a->text.data + a->sent, .len = a->text.len - a->sent};
 	struct buf out;
@@ -280,7 +283,7 @@ static int send_piece(struct asked *a)
 }
 
 /* The answer has ended, and there was no room: notes since when the client has taken nothing. */
-static void note_progress(struct asked *a)
+static void note_progress(struct gateway_chat_asked *a)
 {
 	if (a->then_ms != 0 && a->sent == a->sent_then)
 		return;
@@ -289,7 +292,7 @@ static void note_progress(struct asked *a)
 }
 
 /* Whether the answer has ended and the client has taken nothing for too long. */
-static bool is_stuck(const struct asked *a)
+static bool is_stuck(const struct gateway_chat_asked *a)
 {
 	uint64_t since = loop_now_ms(a->call->server->loop) - a->then_ms;
 
@@ -298,9 +301,9 @@ static bool is_stuck(const struct asked *a)
 
 /* Sends all that there is room for, and the end once that was all. The caller must not touch `a`
  * afterwards. */
-static void push(struct asked *a)
+static void push(struct gateway_chat_asked *a)
 {
-	int r = begin(a);
+	int r = gateway_chat_begin(a);
 
 	while (r == 0 && a->sent < a->text.len)
 		r = send_piece(a);
@@ -327,25 +330,25 @@ static void push(struct asked *a)
 		(void)call_fail(a->call, r);
 }
 
-static void on_timer(void *arg)
+static void gateway_chat_on_timer(void *arg)
 {
 	push(arg);
 }
 
-static void on_text(void *arg, struct text whole)
+static void gateway_chat_on_text(void *arg, struct text whole)
 {
-	struct asked *a = arg;
+	struct gateway_chat_asked *a = arg;
 
 	buf_add(&a->text, whole.data + a->text.len, whole.len - a->text.len);
 	if (a->text.err == 0)
 		push(a);
 }
 
-static void stream_done(struct asked *a, const struct completion_answer *got)
+static void stream_done(struct gateway_chat_asked *a, const struct completion_answer *got)
 {
 	if (!a->begun && got->result != 0) {
 		asked_done(a);
-		fail(a, got);
+		gateway_chat_fail(a, got);
 		return;
 	}
 	if (got->content.len > a->text.len)
@@ -365,9 +368,9 @@ static void stream_done(struct asked *a, const struct completion_answer *got)
 
 /* ---- the call ---- */
 
-static void on_done(void *arg, const struct completion_answer *got)
+static void gateway_chat_on_done(void *arg, const struct completion_answer *got)
 {
-	struct asked *a = arg;
+	struct gateway_chat_asked *a = arg;
 
 	a->completion = NULL;
 	if (a->timer) {
@@ -375,7 +378,7 @@ static void on_done(void *arg, const struct completion_answer *got)
 		return;
 	}
 	if (got->result != 0) {
-		fail(a, got);
+		gateway_chat_fail(a, got);
 		return;
 	}
 	write_whole(call_result(a->call), a, got);
@@ -383,9 +386,9 @@ static void on_done(void *arg, const struct completion_answer *got)
 }
 
 /* The client has left, or the time to stop is over. */
-static void on_cancel(struct call *c, void *arg)
+static void gateway_chat_on_cancel(struct call *c, void *arg)
 {
-	struct asked *a = arg;
+	struct gateway_chat_asked *a = arg;
 
 	if (a->completion) {
 		completion_cancel(a->completion);
@@ -395,15 +398,15 @@ static void on_cancel(struct call *c, void *arg)
 	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
-static int make_stream(struct asked *a, const struct gateway_chat_in *in)
+static int make_stream(struct gateway_chat_asked *a, const struct gateway_chat_in *in)
 {
 	const struct value *usage = value_find(in->stream_options, "include_usage");
 
 	a->usage = usage && usage->kind == VALUE_TRUE;
-	return timer_new(a->call->server->loop, on_timer, a, &a->timer);
+	return timer_new(a->call->server->loop, gateway_chat_on_timer, a, &a->timer);
 }
 
-static int start(struct asked *a, const struct gateway_chat_in *in)
+static int gateway_chat_start(struct gateway_chat_asked *a, const struct gateway_chat_in *in)
 {
 	const struct completion_ask ask = {.model = in->model,
 					   .messages = in->messages,
@@ -411,8 +414,9 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 					   .choice = in->tool_choice,
 					   .format = in->response_format,
 					   .peer = a->call->peer};
-	const struct completion_sink sink = {
-		.on_text = in->stream ? on_text : NULL, .on_done = on_done, .arg = a};
+	const struct completion_sink sink = {.on_text = in->stream ? gateway_chat_on_text : NULL,
+					     .on_done = gateway_chat_on_done,
+					     .arg = a};
 	struct call *c = a->call;
 	char request[CHAT_REQUEST_LEN + 1];
 	int r = chat_new_request(request);
@@ -433,7 +437,7 @@ static int start(struct asked *a, const struct gateway_chat_in *in)
 struct done gateway_chat(struct call *c)
 {
 	const struct gateway_chat_in *in = c->in;
-	struct asked *a = arena_zalloc(&c->arena, sizeof(*a));
+	struct gateway_chat_asked *a = arena_zalloc(&c->arena, sizeof(*a));
 	int r = 0;
 
 	if (!a)
@@ -447,10 +451,10 @@ struct done gateway_chat(struct call *c)
 	if (in->stream)
 		r = make_stream(a, in);
 	if (r == 0)
-		r = start(a, in);
+		r = gateway_chat_start(a, in);
 	if (r != 0) {
 		asked_done(a);
 		return call_fail(c, r);
 	}
-	return call_later(c, on_cancel, a);
+	return call_later(c, gateway_chat_on_cancel, a);
 }

@@ -154,7 +154,7 @@ static void completion_free(struct completion *c)
 	free(c);
 }
 
-static void finish(struct completion *c, struct completion_answer *a)
+static void gateway_completion_finish(struct completion *c, struct completion_answer *a)
 {
 	a->content = text_so_far(c);
 	a->prompt_tokens = c->prompt_tokens;
@@ -169,7 +169,7 @@ static void finish_with(struct completion *c, int result, const struct error *er
 {
 	struct completion_answer a = {.result = result, .refused = error};
 
-	finish(c, &a);
+	gateway_completion_finish(c, &a);
 }
 
 static void finish_well(struct completion *c, const char *how, const struct chat_answer *answer)
@@ -180,7 +180,7 @@ static void finish_well(struct completion *c, const char *how, const struct chat
 		a.calls = answer->calls;
 		a.n_calls = answer->n_calls;
 	}
-	finish(c, &a);
+	gateway_completion_finish(c, &a);
 }
 
 static void finish_cancelled(struct completion *c)
@@ -209,7 +209,7 @@ static void take_text(struct completion *c, struct text whole)
 	c->told = whole.len;
 }
 
-static void on_text(void *arg, struct text whole, size_t from)
+static void gateway_completion_on_text(void *arg, struct text whole, size_t from)
 {
 	struct completion *c = arg;
 
@@ -228,7 +228,7 @@ static int64_t estimate(const struct completion *c)
 	return n;
 }
 
-static void count(struct completion *c, const struct chat_answer *a)
+static void gateway_completion_count(struct completion *c, const struct chat_answer *a)
 {
 	const struct agent_usage *u = &a->usage;
 
@@ -239,7 +239,7 @@ static void count(struct completion *c, const struct chat_answer *a)
 }
 
 /* The results of earlier tools are history now, as is the question. */
-static int make_room(struct completion *c)
+static int gateway_completion_make_room(struct completion *c)
 {
 	unsigned n = c->in.n_messages;
 	struct message *messages =
@@ -305,7 +305,7 @@ static void start_tools(struct completion *c, const struct chat_answer *a)
 		finish_well(c, "length", a);
 		return;
 	}
-	r = make_room(c) ?: copy_calls(c, a) ?: add_answer(c, a->content);
+	r = gateway_completion_make_room(c) ?: copy_calls(c, a) ?: add_answer(c, a->content);
 	if (r != 0)
 		finish_with(c, r, NULL);
 	else
@@ -325,17 +325,17 @@ static void fail_turn(struct completion *c, const struct chat_answer *a)
 		answer.error = text_of(a->error_text);
 		answer.cause = a->cause;
 	}
-	finish(c, &answer);
+	gateway_completion_finish(c, &answer);
 }
 
-static void on_done(void *arg, const struct chat_answer *a)
+static void gateway_completion_on_done(void *arg, const struct chat_answer *a)
 {
 	struct completion *c = arg;
 
 	c->turn = NULL;
 	timer_stop(c->timer);
 	take_text(c, a->content);
-	count(c, a);
+	gateway_completion_count(c, a);
 	if (c->cancelled || a->outcome == AGENT_CANCELLED) {
 		finish_cancelled(c);
 	} else if (a->result != 0) {
@@ -377,7 +377,7 @@ static int fill_results(struct completion *c, struct chat_ask *ask)
 	return 0;
 }
 
-static int fill(struct completion *c, struct chat_ask *ask)
+static int gateway_completion_fill(struct completion *c, struct chat_ask *ask)
 {
 	const struct message *question = &c->in.messages[c->in.n_history];
 
@@ -402,10 +402,12 @@ static int fill(struct completion *c, struct chat_ask *ask)
 
 static void send_turn(struct completion *c)
 {
-	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = c};
+	const struct chat_sink sink = {.on_text = gateway_completion_on_text,
+				       .on_done = gateway_completion_on_done,
+				       .arg = c};
 	struct error error = {0};
 	struct chat_ask ask;
-	int r = fill(c, &ask);
+	int r = gateway_completion_fill(c, &ask);
 
 	c->told = 0;
 	timer_start(c->timer, c->timeout_ms);
@@ -517,7 +519,7 @@ void completion_cancel(struct completion *c)
 }
 
 /* The messages may end with calls of our own tools, which still have to run. */
-static void begin(struct completion *c)
+static void gateway_completion_begin(struct completion *c)
 {
 	const struct message *last = &c->in.messages[c->in.n_messages - 1];
 
@@ -535,19 +537,20 @@ static void begin(struct completion *c)
 		finish_with(c, -ENOMEM, NULL);
 }
 
-static void on_timer(void *arg)
+static void gateway_completion_on_timer(void *arg)
 {
 	struct completion *c = arg;
 
 	if (!c->begun) {
-		begin(c);
+		gateway_completion_begin(c);
 		return;
 	}
 	c->late = true;
 	completion_cancel(c);
 }
 
-static int set_up(struct completion *c, const struct completion_ask *ask, struct error *error)
+static int gateway_completion_set_up(struct completion *c, const struct completion_ask *ask,
+				     struct error *error)
 {
 	int r = completion_read(&c->arena, ask, &c->in, error);
 
@@ -593,7 +596,8 @@ int completion_start(struct engine *s, struct loop *loop, const struct gateway_s
 	c->agent = agent;
 	arena_init(&c->arena, ARENA_MAX);
 	buf_init(&c->text, CHAT_TEXT_MAX);
-	r = set_up(c, ask, error) ?: timer_new(loop, on_timer, c, &c->timer);
+	r = gateway_completion_set_up(c, ask, error)
+		    ?: timer_new(loop, gateway_completion_on_timer, c, &c->timer);
 	if (r != 0) {
 		completion_free(c);
 		return r;

@@ -5,7 +5,7 @@
 #include "dialect/gateway/completion_inner.h"
 #include "wire/json.h"
 
-static struct text member(const struct value *v, const char *key)
+static struct text gateway_completion_in_member(const struct value *v, const char *key)
 {
 	return value_text(value_find(v, key));
 }
@@ -15,7 +15,7 @@ static bool is_list(const struct value *v)
 	return v && v->kind == VALUE_ARRAY && v->len > 0;
 }
 
-static int copy(struct arena *a, struct text from, struct text *to)
+static int gateway_completion_in_copy(struct arena *a, struct text from, struct text *to)
 {
 	to->len = from.len;
 	to->data = arena_copy(a, from.data ? from.data : "", from.len);
@@ -31,8 +31,9 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 	char *out;
 
 	value_each (part, parts) {
-		struct text text =
-			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
+		struct text text = part->kind == VALUE_STRING
+					   ? value_text(part)
+					   : gateway_completion_in_member(part, "text");
 
 		if (!text.data)
 			return refuse_field(error, "messages", "only text parts are supported");
@@ -43,8 +44,9 @@ static int join_parts(struct arena *a, const struct value *parts, struct text *r
 		return -ENOMEM;
 	*ret = (struct text) {.data = out, .len = n > 0 ? n - 1 : 0};
 	value_each (part, parts) {
-		struct text text =
-			part->kind == VALUE_STRING ? value_text(part) : member(part, "text");
+		struct text text = part->kind == VALUE_STRING
+					   ? value_text(part)
+					   : gateway_completion_in_member(part, "text");
 
 		memcpy(out, text.data, text.len);
 		out += text.len;
@@ -59,9 +61,9 @@ static int read_content(struct arena *a, const struct value *message, struct tex
 	const struct value *v = value_find(message, "content");
 
 	if (!v || v->kind == VALUE_NULL)
-		return copy(a, TEXT(""), ret);
+		return gateway_completion_in_copy(a, TEXT(""), ret);
 	if (v->kind == VALUE_STRING)
-		return copy(a, value_text(v), ret);
+		return gateway_completion_in_copy(a, value_text(v), ret);
 	if (v->kind == VALUE_ARRAY)
 		return join_parts(a, v, ret, error);
 	return refuse_field(error, "messages",
@@ -96,9 +98,9 @@ static int read_calls(struct arena *a, const struct value *list, struct message 
 	value_each (item, list) {
 		const struct value *function = value_find(item, "function");
 
-		r = copy(a, member(item, "id"), &calls[n].id) ?:
-		    copy(a, member(function, "name"), &calls[n].name) ?:
-		    copy(a, member(function, "arguments"), &calls[n].arguments);
+		r = gateway_completion_in_copy(a, gateway_completion_in_member(item, "id"), &calls[n].id) ?:
+		    gateway_completion_in_copy(a, gateway_completion_in_member(function, "name"), &calls[n].name) ?:
+		    gateway_completion_in_copy(a, gateway_completion_in_member(function, "arguments"), &calls[n].arguments);
 		if (r != 0)
 			return r;
 		if (calls[n].id.len == 0 || calls[n].name.len == 0)
@@ -117,7 +119,8 @@ static bool is_failure(const struct value *result)
 {
 	const struct value *success = value_find(result, "success");
 
-	return success ? success->kind == VALUE_FALSE : member(result, "error").len > 0;
+	return success ? success->kind == VALUE_FALSE
+		       : gateway_completion_in_member(result, "error").len > 0;
 }
 
 /* The original's shape: one message brings several results, each of which becomes a message
@@ -128,13 +131,14 @@ static int read_results(struct arena *a, const struct value *list, struct comple
 	value_each (item, list) {
 		const struct value *result = value_find(item, "result");
 		struct message *m = &in->messages[in->n_messages];
-		int r = copy(a, member(item, "id"), &m->call_id);
+		int r = gateway_completion_in_copy(a, gateway_completion_in_member(item, "id"),
+						   &m->call_id);
 
 		if (r == 0 && m->call_id.len == 0)
 			r = refuse_field(error, "messages",
 					 "each entry of tool_results requires an id");
 		if (r == 0 && (!result || result->kind == VALUE_STRING))
-			r = copy(a, value_text(result), &m->text);
+			r = gateway_completion_in_copy(a, value_text(result), &m->text);
 		else if (r == 0)
 			r = json_compact(a, result, &m->text);
 		if (r != 0)
@@ -150,7 +154,7 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 		     struct error *error)
 {
 	struct message *m = &in->messages[in->n_messages];
-	struct text role = member(v, "role");
+	struct text role = gateway_completion_in_member(v, "role");
 	int r = read_content(a, v, &m->text, error);
 
 	if (r != 0)
@@ -164,7 +168,8 @@ static int read_said(struct arena *a, const struct value *v, struct completion_i
 		r = read_calls(a, value_find(v, "tool_calls"), m, error);
 	} else if (text_is(role, "tool")) {
 		m->role = MESSAGE_TOOL;
-		r = copy(a, member(v, "tool_call_id"), &m->call_id);
+		r = gateway_completion_in_copy(a, gateway_completion_in_member(v, "tool_call_id"),
+					       &m->call_id);
 		if (r == 0 && m->call_id.len == 0)
 			r = refuse_field(error, "messages", "a tool message requires tool_call_id");
 	} else {
@@ -194,7 +199,7 @@ static int read_message(struct arena *a, const struct value *v, struct completio
 			struct error *error)
 {
 	const struct value *results = value_find(v, "tool_results");
-	struct text role = member(v, "role");
+	struct text role = gateway_completion_in_member(v, "role");
 	int r;
 
 	if (!is_list(results))
@@ -301,13 +306,15 @@ static int read_tool(struct arena *a, const struct value *v, struct agent_tool *
 {
 	const struct value *function = value_find(v, "function");
 	const struct value *schema = value_find(function, "parameters");
-	int r = copy(a, member(function, "name"), &t->name);
+	int r = gateway_completion_in_copy(a, gateway_completion_in_member(function, "name"),
+					   &t->name);
 
 	if (r == 0 && t->name.len == 0)
 		r = refuse_field(error, "tools",
 				 "each entry of tools must be a function with a name");
-	if (r == 0 && member(function, "description").data)
-		r = copy(a, member(function, "description"), &t->description);
+	if (r == 0 && gateway_completion_in_member(function, "description").data)
+		r = gateway_completion_in_copy(
+			a, gateway_completion_in_member(function, "description"), &t->description);
 	if (r == 0 && schema && schema->kind == VALUE_OBJECT)
 		r = json_compact(a, schema, &t->schema);
 	return r;

@@ -25,7 +25,7 @@ static const struct schema job_shown = SCHEMA(struct job_info, members);
 static const struct schema state_shown = SCHEMA(struct job_info, state_members);
 
 /* Members that we write ourselves. */
-static bool is_ours(struct text key)
+static bool gateway_cron_is_ours(struct text key)
 {
 	static const char *const names[] = {"id", "state", "success", "ok", "jobId", "job"};
 	unsigned found;
@@ -45,7 +45,7 @@ static void write_said(struct call *c, struct json *j, const struct value *data)
 		struct text name = {.data = m->key, .len = m->key_len};
 		char *key;
 
-		if (is_ours(name))
+		if (gateway_cron_is_ours(name))
 			continue;
 		key = arena_copy(&c->arena, name.data, name.len);
 		if (!key)
@@ -137,19 +137,20 @@ static void answer(struct call *c, int result, const struct job_info *job,
 	(void)call_reply_object(c);
 }
 
-static void on_done(void *arg, int result, const struct job_info *job, const struct error *error)
+static void gateway_cron_on_done(void *arg, int result, const struct job_info *job,
+				 const struct error *error)
 {
 	answer(arg, result, job, error);
 }
 
 /* A change goes on, whether or not its client waits. */
-static void on_cancel(struct call *c, void *arg)
+static void gateway_cron_on_cancel(struct call *c, void *arg)
 {
 }
 
 static struct done begun(struct call *c, int r)
 {
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, NULL);
+	return r != 0 ? call_fail(c, r) : call_later(c, gateway_cron_on_cancel, NULL);
 }
 
 static int read_id(struct call *c, struct text *ret_id)
@@ -171,7 +172,8 @@ static const struct value *job_in(const struct value *params)
 
 struct done gateway_cron_add(struct call *c)
 {
-	int r = job_add(call_jobs(c), job_in(c->request.params), on_done, c, &c->error);
+	int r = job_add(call_jobs(c), job_in(c->request.params), gateway_cron_on_done, c,
+			&c->error);
 
 	return begun(c, r);
 }
@@ -184,13 +186,15 @@ struct done gateway_cron_update(struct call *c)
 
 	if (r == 0 && !in->patch)
 		r = refuse_field(&c->error, "patch", "patch is required");
-	return begun(c, r ?: job_update(call_jobs(c), id, in->patch, on_done, c, &c->error));
+	return begun(
+		c,
+		r ?: job_update(call_jobs(c), id, in->patch, gateway_cron_on_done, c, &c->error));
 }
 
 struct done gateway_cron_remove(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id) ?: job_remove(call_jobs(c), id, on_done, c, &c->error);
+	int r = read_id(c, &id) ?: job_remove(call_jobs(c), id, gateway_cron_on_done, c, &c->error);
 
 	return begun(c, r);
 }
@@ -198,7 +202,7 @@ struct done gateway_cron_remove(struct call *c)
 struct done gateway_cron_run(struct call *c)
 {
 	struct text id;
-	int r = read_id(c, &id) ?: job_run(call_jobs(c), id, on_done, c, &c->error);
+	int r = read_id(c, &id) ?: job_run(call_jobs(c), id, gateway_cron_on_done, c, &c->error);
 
 	return begun(c, r);
 }

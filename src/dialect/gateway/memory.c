@@ -19,14 +19,15 @@ static void on_result(void *arg, int result, const struct tool_result *got,
 	(void)call_reply(c);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void gateway_memory_on_cancel(struct call *c, void *arg)
 {
 	tool_leave(c->state);
 	c->state = NULL;
 	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 }
 
-static struct done run(struct call *c, enum tool_id id, const struct object_builder *input)
+static struct done gateway_memory_run(struct call *c, enum tool_id id,
+				      const struct object_builder *input)
 {
 	const struct tool_ask ask = {
 		.id = id,
@@ -41,7 +42,7 @@ static struct done run(struct call *c, enum tool_id id, const struct object_buil
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = run;
-	return call_later(c, on_cancel, NULL);
+	return call_later(c, gateway_memory_on_cancel, NULL);
 }
 
 struct done gateway_memory_search(struct call *c)
@@ -54,7 +55,7 @@ struct done gateway_memory_search(struct call *c)
 	object_text(&w, "category", in->category);
 	object_double(&w, "limit", in->limit);
 	object_double(&w, "minScore", in->min_score);
-	return run(c, TOOL_MEMORY_SEARCH, &w);
+	return gateway_memory_run(c, TOOL_MEMORY_SEARCH, &w);
 }
 
 struct done gateway_memory_get(struct call *c)
@@ -64,7 +65,7 @@ struct done gateway_memory_get(struct call *c)
 
 	object_begin(&w, &c->arena);
 	object_text(&w, "path", in->path);
-	return run(c, TOOL_MEMORY_GET, &w);
+	return gateway_memory_run(c, TOOL_MEMORY_GET, &w);
 }
 
 struct done gateway_memory_store(struct call *c)
@@ -76,5 +77,5 @@ struct done gateway_memory_store(struct call *c)
 	object_text(&w, "text", in->text);
 	object_text(&w, "category", in->category);
 	object_double(&w, "importance", in->importance);
-	return run(c, TOOL_MEMORY_STORE, &w);
+	return gateway_memory_run(c, TOOL_MEMORY_STORE, &w);
 }

@@ -81,7 +81,7 @@ static int read_tools(const char *at, unsigned *ret_bits, struct error *error)
 	return 0;
 }
 
-static int check(const void *settings, struct error *error)
+static int gateway_start_check(const void *settings, struct error *error)
 {
 	const struct gateway_settings *s = settings;
 	unsigned bits;
@@ -99,13 +99,13 @@ static int check(const void *settings, struct error *error)
 
 const struct dialect_section gateway_section = {
 	SECTION(rows, defaults),
-	.check = check,
+	.check = gateway_start_check,
 };
 
 /* ---- start ---- */
 
 /* The gateway shares its memories with ocg. */
-static int prepare(struct dialect_host *h, struct error *error)
+static int gateway_start_prepare(struct dialect_host *h, struct error *error)
 {
 	struct gateway_settings *s = h->settings;
 
@@ -131,7 +131,7 @@ static int start_processes(const struct dialect_host *h, struct error *error)
 	return s->process ? processes_new(&opts, &engine->processes, error) : 0;
 }
 
-static int start(struct dialect_host *h, struct error *error)
+static int gateway_start(struct dialect_host *h, struct error *error)
 {
 	struct engine *engine = h->daemon->engine;
 	const struct gateway_settings *s = h->settings;
@@ -170,6 +170,6 @@ static const struct dialect_token token = {
 };
 
 const struct dialect_life gateway_life = {
-	.steps = {[DIALECT_PREPARE] = prepare, [DIALECT_START] = start},
+	.steps = {[DIALECT_PREPARE] = gateway_start_prepare, [DIALECT_START] = gateway_start},
 	.token = &token,
 };

@@ -40,7 +40,7 @@ enum {
 	OUT_MAX = 64 << 20,
 };
 
-struct waiting {
+struct gateway_ws_waiting {
 	struct list link;
 	size_t len;
 	char text[];
@@ -57,11 +57,11 @@ struct ws {
 	struct list waiting;
 	unsigned n_waiting;
 	size_t waiting_bytes;
-	struct completion *completion; /* the chat that runs, or NULL */
-	struct work check;             /* whether the client may choose a program */
-	struct waiting *checked;       /* the message that is being checked, or NULL */
-	struct error error;            /* of that check */
-	bool busy;                     /* a chat runs or is about to */
+	struct completion *completion;      /* the chat that runs, or NULL */
+	struct work check;                  /* whether the client may choose a program */
+	struct gateway_ws_waiting *checked; /* the message that is being checked, or NULL */
+	struct error error;                 /* of that check */
+	bool busy;                          /* a chat runs or is about to */
 	bool streams;
 	size_t told; /* bytes of its answer that were sent */
 	struct timer *pulse;
@@ -72,13 +72,13 @@ struct ws {
 /* ---- frames out ---- */
 
 /* A close frame was sent or has come. */
-static bool is_over(const struct ws *w)
+static bool gateway_ws_is_over(const struct ws *w)
 {
 	return websocket_code(w->codec) != WEBSOCKET_ABNORMAL;
 }
 
 /* If a frame could not be kept, the order of frames is lost, so the connection is cut. */
-static void flush(struct ws *w)
+static void gateway_ws_flush(struct ws *w)
 {
 	int r;
 
@@ -93,14 +93,14 @@ static void flush(struct ws *w)
 	if (r == -ENOBUFS)
 		return;
 	buf_done(&w->out);
-	if (is_over(w))
+	if (gateway_ws_is_over(w))
 		upgraded_end(&w->upgraded);
 }
 
 static void close_with(struct ws *w, enum websocket_close code, const char *reason)
 {
 	(void)websocket_write_close(w->codec, &w->out, code, reason);
-	flush(w);
+	gateway_ws_flush(w);
 }
 
 static void send_json(struct ws *w, const struct buf *json)
@@ -110,7 +110,7 @@ static void send_json(struct ws *w, const struct buf *json)
 	else
 		(void)websocket_write(w->codec, &w->out, true,
 				      (struct text) {json->data, json->len});
-	flush(w);
+	gateway_ws_flush(w);
 }
 
 static struct json begin_message(struct buf *b, const char *type)
@@ -167,17 +167,17 @@ static void send_refusal(struct ws *w, int r, const struct error *error)
 /* ---- a chat ---- */
 
 /* A message that asks for one. */
-struct asked {
+struct gateway_ws_asked {
 	const struct value *message;
 	struct text source; /* its text */
 	bool checked;       /* the client may choose the program that it names */
 };
 
-static void start_waiting(struct ws *w, const struct waiting *item, bool checked);
+static void start_waiting(struct ws *w, const struct gateway_ws_waiting *item, bool checked);
 static void next_chat(struct ws *w);
 static void ws_free(struct ws *w);
 
-static void on_text(void *arg, struct text whole)
+static void gateway_ws_on_text(void *arg, struct text whole)
 {
 	struct ws *w = arg;
 	struct buf b;
@@ -191,7 +191,7 @@ static void on_text(void *arg, struct text whole)
 	end_message(w, &j);
 }
 
-static void on_done(void *arg, const struct completion_answer *a)
+static void gateway_ws_on_done(void *arg, const struct completion_answer *a)
 {
 	struct ws *w = arg;
 
@@ -252,9 +252,9 @@ static int read_request(struct ws *w, struct arena *arena, const struct value *m
 
 /* ---- whether the client may choose a program ---- */
 
-static struct waiting *waiting_new(struct text t)
+static struct gateway_ws_waiting *waiting_new(struct text t)
 {
-	struct waiting *item = malloc(sizeof(*item) + t.len);
+	struct gateway_ws_waiting *item = malloc(sizeof(*item) + t.len);
 
 	if (!item)
 		return NULL;
@@ -273,7 +273,7 @@ static int check_run(struct work *work, int lane)
 static void check_finished(struct work *work, int r)
 {
 	struct ws *w = list_entry(work, struct ws, check);
-	struct waiting *item = w->checked;
+	struct gateway_ws_waiting *item = w->checked;
 
 	w->checked = NULL;
 	w->busy = false;
@@ -284,7 +284,7 @@ static void check_finished(struct work *work, int r)
 	}
 	if (r != 0)
 		send_refusal(w, r, &w->error);
-	else if (!is_over(w))
+	else if (!gateway_ws_is_over(w))
 		start_waiting(w, item, true);
 	free(item);
 	next_chat(w);
@@ -308,9 +308,11 @@ static int check_first(struct ws *w, struct text source)
 
 /* ---- starting one ---- */
 
-static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, struct error *error)
+static int start_chat(struct ws *w, struct arena *arena, const struct gateway_ws_asked *a,
+		      struct error *error)
 {
-	const struct completion_sink sink = {.on_text = on_text, .on_done = on_done, .arg = w};
+	const struct completion_sink sink = {
+		.on_text = gateway_ws_on_text, .on_done = gateway_ws_on_done, .arg = w};
 	const struct value *message = a->message;
 	const struct value *request = NULL;
 	struct completion_ask ask;
@@ -332,7 +334,7 @@ static int start_chat(struct ws *w, struct arena *arena, const struct asked *a, 
 }
 
 /* Returns true if the chat runs, or its check does. */
-static bool try_chat(struct ws *w, struct arena *arena, const struct asked *a)
+static bool try_chat(struct ws *w, struct arena *arena, const struct gateway_ws_asked *a)
 {
 	struct error error = {.text = ""};
 	int r = start_chat(w, arena, a, &error);
@@ -346,7 +348,7 @@ static bool try_chat(struct ws *w, struct arena *arena, const struct asked *a)
 
 static void keep_waiting(struct ws *w, struct text t)
 {
-	struct waiting *item;
+	struct gateway_ws_waiting *item;
 
 	if (w->n_waiting == WAITING_MAX || t.len > WAITING_BYTES - w->waiting_bytes ||
 	    w->settings->known->bytes + t.len > COMPLETION_BYTES_MAX) {
@@ -364,14 +366,14 @@ static void keep_waiting(struct ws *w, struct text t)
 	w->settings->known->bytes += t.len;
 }
 
-static struct waiting *take_waiting(struct ws *w)
+static struct gateway_ws_waiting *take_waiting(struct ws *w)
 {
 	struct list *first = list_first(&w->waiting);
-	struct waiting *item;
+	struct gateway_ws_waiting *item;
 
 	if (!first)
 		return NULL;
-	item = list_entry(first, struct waiting, link);
+	item = list_entry(first, struct gateway_ws_waiting, link);
 	list_remove(first);
 	w->n_waiting--;
 	w->waiting_bytes -= item->len;
@@ -382,11 +384,11 @@ static struct waiting *take_waiting(struct ws *w)
 /* No chat begins while the last answer waits for room: answers would pile up. */
 static bool may_begin(const struct ws *w)
 {
-	return !w->busy && !w->closed && !is_over(w) && w->out.len == 0;
+	return !w->busy && !w->closed && !gateway_ws_is_over(w) && w->out.len == 0;
 }
 
 /* A chat that cannot begin gets an error. Its message was read when it was queued. */
-static void start_waiting(struct ws *w, const struct waiting *item, bool checked)
+static void start_waiting(struct ws *w, const struct gateway_ws_waiting *item, bool checked)
 {
 	const struct json_limits limits = limits_of(w);
 	struct value *message;
@@ -395,9 +397,9 @@ static void start_waiting(struct ws *w, const struct waiting *item, bool checked
 
 	arena_init(&arena, ARENA_MAX);
 	if (json_read(&arena, item->text, item->len, &limits, &message, &error) == 0) {
-		const struct asked a = {.message = message,
-					.source = {.data = item->text, .len = item->len},
-					.checked = checked};
+		const struct gateway_ws_asked a = {.message = message,
+						   .source = {.data = item->text, .len = item->len},
+						   .checked = checked};
 
 		w->busy = try_chat(w, &arena, &a);
 	}
@@ -406,7 +408,7 @@ static void start_waiting(struct ws *w, const struct waiting *item, bool checked
 
 static void next_chat(struct ws *w)
 {
-	struct waiting *item;
+	struct gateway_ws_waiting *item;
 
 	while (may_begin(w) && (item = take_waiting(w))) {
 		start_waiting(w, item, false);
@@ -435,7 +437,7 @@ static void take_message(struct ws *w, struct arena *arena, const struct value *
 	} else if (!may_begin(w)) {
 		keep_waiting(w, source);
 	} else {
-		const struct asked a = {.message = message, .source = source};
+		const struct gateway_ws_asked a = {.message = message, .source = source};
 
 		w->busy = try_chat(w, arena, &a);
 	}
@@ -471,7 +473,7 @@ static struct ws *ws_of(struct upgraded *u)
 
 static void ws_free(struct ws *w)
 {
-	struct waiting *item;
+	struct gateway_ws_waiting *item;
 
 	while ((item = take_waiting(w)))
 		free(item);
@@ -487,9 +489,9 @@ static void on_bytes(struct upgraded *u, const char *data, size_t len)
 
 	w->heard = true;
 	(void)websocket_push(w->codec, data, len, on_message, w, &w->out);
-	flush(w);
+	gateway_ws_flush(w);
 	/* Nobody will read the answer, but what came of it is kept. */
-	if (is_over(w) && w->completion)
+	if (gateway_ws_is_over(w) && w->completion)
 		completion_cancel(w->completion);
 }
 
@@ -498,22 +500,22 @@ static size_t held(const struct upgraded *u)
 	return websocket_held(list_entry(u, const struct ws, upgraded)->codec);
 }
 
-static void on_drained(struct upgraded *u)
+static void gateway_ws_on_drained(struct upgraded *u)
 {
 	struct ws *w = ws_of(u);
 
 	w->heard = true;
-	flush(w);
+	gateway_ws_flush(w);
 	next_chat(w);
 }
 
-static void on_end(struct upgraded *u, const char *reason)
+static void gateway_ws_on_end(struct upgraded *u, const char *reason)
 {
 	close_with(ws_of(u), WEBSOCKET_GOING_AWAY, reason);
 	websocket_drop(ws_of(u)->codec);
 }
 
-static void on_closed(struct upgraded *u)
+static void gateway_ws_on_closed(struct upgraded *u)
 {
 	struct ws *w = ws_of(u);
 
@@ -530,10 +532,10 @@ static void on_closed(struct upgraded *u)
 
 static const struct upgraded_ops ops = {
 	.on_bytes = on_bytes,
-	.on_drained = on_drained,
+	.on_drained = gateway_ws_on_drained,
 	.held = held,
-	.on_end = on_end,
-	.on_closed = on_closed,
+	.on_end = gateway_ws_on_end,
+	.on_closed = gateway_ws_on_closed,
 };
 
 /* A client that left without closing would stay for ever, since nobody tells us. */
@@ -548,12 +550,12 @@ static void on_pulse(void *arg)
 	}
 	w->heard = false;
 	if (w->out.len == 0 && websocket_write_ping(w->codec, &w->out) == 0)
-		flush(w);
+		gateway_ws_flush(w);
 }
 
 /* ---- the upgrade ---- */
 
-static unsigned count(const struct server *server)
+static unsigned gateway_ws_count(const struct server *server)
 {
 	unsigned n = 0;
 
@@ -600,7 +602,7 @@ int gateway_ws(struct client *s, const struct upgrade_request *r, struct error *
 		http_send_error(s, 426, "Sec-WebSocket-Version: 13\r\n", error->text, NULL);
 		return 0;
 	}
-	if (e == 0 && count(s->server) >= CONNECTIONS_MAX)
+	if (e == 0 && gateway_ws_count(s->server) >= CONNECTIONS_MAX)
 		e = refuse(error, REFUSE_LIMIT, "too many WebSocket connections (limit %d)",
 			   CONNECTIONS_MAX);
 	if (e == 0)

@@ -108,7 +108,7 @@ struct showing {
 	bool is_full; /* the next one did not fit */
 };
 
-struct walk {
+struct hld_conversation_walk {
 	struct call *call;
 	struct session_events_query query;
 	size_t max;         /* bytes of all events */
@@ -119,8 +119,8 @@ struct walk {
 	bool cut;     /* there is more than was looked at */
 };
 
-static int weigh(struct walk *w, const struct session_event *e, size_t cut, size_t *ret_bytes,
-		 bool *ret_cut)
+static int weigh(struct hld_conversation_walk *w, const struct session_event *e, size_t cut,
+		 size_t *ret_bytes, bool *ret_cut)
 {
 	struct json j = json_writer(&w->scratch);
 
@@ -131,7 +131,7 @@ static int weigh(struct walk *w, const struct session_event *e, size_t cut, size
 }
 
 /* What does not fit in this showing does not fit in those that cut less. */
-static void fill(struct walk *w, unsigned i)
+static void hld_conversation_fill(struct hld_conversation_walk *w, unsigned i)
 {
 	do {
 		w->showings[i].is_full = true;
@@ -139,7 +139,7 @@ static void fill(struct walk *w, unsigned i)
 }
 
 /* An event of which nothing was cut looks the same in all showings that cut less. */
-static int add(struct walk *w, const struct session_event *e)
+static int hld_conversation_add(struct hld_conversation_walk *w, const struct session_event *e)
 {
 	bool is_cut = true;
 	size_t bytes = 0;
@@ -153,7 +153,7 @@ static int add(struct walk *w, const struct session_event *e)
 		if (r != 0)
 			return r;
 		if (bytes > w->max - s->bytes) {
-			fill(w, i);
+			hld_conversation_fill(w, i);
 			break;
 		}
 		s->bytes += bytes;
@@ -163,12 +163,12 @@ static int add(struct walk *w, const struct session_event *e)
 	return 0;
 }
 
-static bool is_over(const struct walk *w)
+static bool hld_conversation_is_over(const struct hld_conversation_walk *w)
 {
 	return w->showings[HLD_N_CUTS - 1].is_full || w->read >= WALK_BYTES;
 }
 
-static int walk_page(struct walk *w, struct session_page *page)
+static int walk_page(struct hld_conversation_walk *w, struct session_page *page)
 {
 	struct session_events_query *q = &w->query;
 	int r = session_events(call_sessions(w->call), w->call->lane, &w->call->arena, q, page);
@@ -178,19 +178,19 @@ static int walk_page(struct walk *w, struct session_page *page)
 	if (w->last == 0)
 		w->last = page->events[page->n - 1].id;
 	q->before_id = page->events[0].id;
-	for (unsigned i = page->n; r == 0 && i-- > 0 && !is_over(w);) {
-		r = add(w, &page->events[i]);
+	for (unsigned i = page->n; r == 0 && i-- > 0 && !hld_conversation_is_over(w);) {
+		r = hld_conversation_add(w, &page->events[i]);
 		w->cut = i > 0 || page->more || page->cut;
 	}
 	return r;
 }
 
-static int walk_back(struct walk *w)
+static int walk_back(struct hld_conversation_walk *w)
 {
 	struct session_page page = {.more = true};
 	int r = 0;
 
-	while (r == 0 && page.more && !is_over(w)) {
+	while (r == 0 && page.more && !hld_conversation_is_over(w)) {
 		struct arena_mark mark = arena_mark(&w->call->arena);
 
 		r = walk_page(w, &page);
@@ -202,7 +202,7 @@ static int walk_back(struct walk *w)
 /* ---- the answer ---- */
 
 /* Texts are cut as little as shows all events; if none shows all, as much as shows the most. */
-static int write_what_fits(struct walk *w, struct json *j)
+static int write_what_fits(struct hld_conversation_walk *w, struct json *j)
 {
 	struct session_events_query q = w->query;
 	const struct showing *s;
@@ -226,7 +226,7 @@ static int write_conversation(struct call *c, const struct session_events_query 
 	struct hld_fit fit = hld_fit_begin(c, true);
 	size_t max = hld_fit_max(&fit);
 	/* Between the walk and the writing, calls may get their approvals. */
-	struct walk w = {.call = c, .query = *q, .max = max - max / SPARE};
+	struct hld_conversation_walk w = {.call = c, .query = *q, .max = max - max / SPARE};
 	int r;
 
 	r = write_events(c, *q, fit.json, hld_cuts[0], false);

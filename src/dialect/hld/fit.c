@@ -44,7 +44,7 @@ size_t hld_fit_max(const struct hld_fit *f)
 	return f->json->out->max > taken ? f->json->out->max - taken : 0;
 }
 
-static bool fits(const struct hld_fit *f)
+static bool hld_fit_fits(const struct hld_fit *f)
 {
 	const struct buf *out = f->json->out;
 
@@ -57,7 +57,7 @@ bool hld_fit_again(struct hld_fit *f)
 	unsigned last = f->cuts_texts ? HLD_N_CUTS - 1 : 0;
 
 	/* Without memory, writing less does not help; and nothing is smaller than an empty list. */
-	if (fits(f) || (out->err != 0 && out->err != -EMSGSIZE) || f->step > last + 32)
+	if (hld_fit_fits(f) || (out->err != 0 && out->err != -EMSGSIZE) || f->step > last + 32)
 		return false;
 	f->step++;
 	f->cut = hld_cuts[f->step < last ? f->step : last];

@@ -130,7 +130,7 @@ const struct schema hld_approval = SCHEMA(struct approval, approval_members);
 
 /* ---- writing ---- */
 
-static void write_time(struct json *j, const struct member *m, int64_t ms)
+static void hld_schema_write_time(struct json *j, const struct member *m, int64_t ms)
 {
 	if (m->flags & HLD_SECONDS)
 		hld_write_seconds(j, m->name, ms);
@@ -185,7 +185,7 @@ static void write_member(struct json *j, const struct member *m, const void *nou
 					      : *(const struct text *)at);
 		break;
 	case MEMBER_TIME:
-		write_time(j, m, *(const int64_t *)at);
+		hld_schema_write_time(j, m, *(const int64_t *)at);
 		break;
 	case MEMBER_INT:
 		json_member_int(j, m->name, *(const int64_t *)at);

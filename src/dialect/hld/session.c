@@ -22,7 +22,7 @@ static int fail_at(struct call *c, int r, const char *where, const struct error 
 }
 
 /* Takes over why a service refused in a callback. */
-static int explain(struct call *c, int r, const struct error *error)
+static int hld_session_explain(struct call *c, int r, const struct error *error)
 {
 	if (r > 0 && error)
 		c->error = *error;
@@ -126,7 +126,7 @@ static struct done fail_launch(struct call *c, int r, const char *where, const s
 {
 	const struct hld_run_in *in = c->in;
 
-	explain(c, r, error);
+	hld_session_explain(c, r, error);
 	if (r == REFUSE_UNAVAILABLE)
 		r = fail_at(c, r, where, &c->error);
 	/* In the original a missing parent is an error of the parameters. */
@@ -199,7 +199,7 @@ struct done hld_continue(struct call *c)
 
 static struct done fail_interrupt(struct call *c, int r, const struct error *error)
 {
-	explain(c, r, error);
+	hld_session_explain(c, r, error);
 	if (r == REFUSE_NOT_FOUND)
 		r = fail_at(c, r, "failed to get session", &c->error);
 	return call_fail(c, r);

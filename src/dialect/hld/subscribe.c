@@ -23,7 +23,7 @@ enum {
 	ID_KEPT = 257,         /* bytes; no session or run has an id as long */
 };
 
-struct subscription {
+struct hld_subscribe_subscription {
 	struct client_hook hook;
 	struct client *client;
 	struct events *events;
@@ -42,7 +42,7 @@ struct subscription {
 	char id[sizeof("sub_") + UUID_LEN];
 };
 
-static uint64_t now_ms(const struct subscription *s)
+static uint64_t now_ms(const struct hld_subscribe_subscription *s)
 {
 	return loop_now_ms(s->client->server->loop);
 }
@@ -54,7 +54,7 @@ static const char alive[] = "{\"jsonrpc\":\"2.0\",\"result\":{\"type\":\"heartbe
 
 static void on_heartbeat(void *arg)
 {
-	struct subscription *s = arg;
+	struct hld_subscribe_subscription *s = arg;
 	uint64_t now = now_ms(s);
 	uint64_t last = s->told_ms > s->beat_ms ? s->told_ms : s->beat_ms;
 
@@ -72,7 +72,7 @@ static void on_heartbeat(void *arg)
 
 /* ---- telling ---- */
 
-static void note_sent(struct subscription *s)
+static void note_sent(struct hld_subscribe_subscription *s)
 {
 	uint64_t sent = client_sent(s->client);
 
@@ -86,15 +86,15 @@ static void note_sent(struct subscription *s)
 	s->took_ms = now_ms(s);
 }
 
-static bool has_room(const struct subscription *s)
+static bool has_room(const struct hld_subscribe_subscription *s)
 {
 	return s->n_waiting < HLD_QUEUE &&
 	       client_written(s->client) - client_sent(s->client) < UNREAD_MAX;
 }
 
-static int on_gone(void *arg, int64_t n)
+static int hld_subscribe_on_gone(void *arg, int64_t n)
 {
-	struct subscription *s = arg;
+	struct hld_subscribe_subscription *s = arg;
 
 	if (s->dropped == 0)
 		log_caused(LOG_LEVEL_INFO, "events dropped",
@@ -105,14 +105,14 @@ static int on_gone(void *arg, int64_t n)
 	return 0;
 }
 
-static int on_event(void *arg, const struct event *e)
+static int hld_subscribe_on_event(void *arg, const struct event *e)
 {
-	struct subscription *s = arg;
+	struct hld_subscribe_subscription *s = arg;
 	const struct buf *words = event_words(s->events, e, hld_word_event);
 	int r;
 
 	if (!words || words->err != 0)
-		return on_gone(s, 1);
+		return hld_subscribe_on_gone(s, 1);
 	if (words->len == 0)
 		return 0;
 	note_sent(s);
@@ -127,9 +127,9 @@ static int on_event(void *arg, const struct event *e)
 	return 0;
 }
 
-static enum event_look look(void *arg)
+static enum event_look hld_subscribe_look(void *arg)
 {
-	struct subscription *s = arg;
+	struct hld_subscribe_subscription *s = arg;
 	uint64_t last;
 
 	note_sent(s);
@@ -141,7 +141,7 @@ static enum event_look look(void *arg)
 
 static bool wants(void *arg, const struct event *e)
 {
-	const struct subscription *s = arg;
+	const struct hld_subscribe_subscription *s = arg;
 	const struct buf *words = event_words(s->events, e, hld_word_event);
 
 	return !words || words->err != 0 || words->len > 0;
@@ -149,35 +149,36 @@ static bool wants(void *arg, const struct event *e)
 
 static bool keeps(void *arg, unsigned n)
 {
-	const struct subscription *s = arg;
+	const struct hld_subscribe_subscription *s = arg;
 
 	return s->n_waiting + n < HLD_QUEUE;
 }
 
-static void flush(void *arg)
+static void hld_subscribe_flush(void *arg)
 {
-	const struct subscription *s = arg;
+	const struct hld_subscribe_subscription *s = arg;
 
 	client_flush(s->client);
 }
 
 /* ---- its life ---- */
 
-static void on_drained(struct client_hook *hook)
+static void hld_subscribe_on_drained(struct client_hook *hook)
 {
-	event_resume(list_entry(hook, struct subscription, hook)->subscriber);
+	event_resume(list_entry(hook, struct hld_subscribe_subscription, hook)->subscriber);
 }
 
-static void subscription_free(struct subscription *s)
+static void subscription_free(struct hld_subscribe_subscription *s)
 {
 	event_unsubscribe(s->subscriber);
 	timer_free(s->heartbeat);
 	free(s);
 }
 
-static void on_closed(struct client_hook *hook)
+static void hld_subscribe_on_closed(struct client_hook *hook)
 {
-	struct subscription *s = list_entry(hook, struct subscription, hook);
+	struct hld_subscribe_subscription *s =
+		list_entry(hook, struct hld_subscribe_subscription, hook);
 
 	if (s->dropped > 0)
 		log_caused(LOG_LEVEL_INFO, "subscription ended",
@@ -206,14 +207,14 @@ static unsigned read_types(const struct value *asked, struct text types[HLD_N_TO
 	return n;
 }
 
-static int hear(struct subscription *s, const struct hld_subscribe_in *in)
+static int hear(struct hld_subscribe_subscription *s, const struct hld_subscribe_in *in)
 {
-	const struct event_sink sink = {.on_event = on_event,
-					.on_gone = on_gone,
-					.look = look,
+	const struct event_sink sink = {.on_event = hld_subscribe_on_event,
+					.on_gone = hld_subscribe_on_gone,
+					.look = hld_subscribe_look,
 					.wants = wants,
 					.keeps = keeps,
-					.flush = flush,
+					.flush = hld_subscribe_flush,
 					.alone = true,
 					.arg = s};
 	struct text types[HLD_N_TOLD];
@@ -236,9 +237,10 @@ static unsigned heartbeat_of(const struct call *c)
 	return settings && settings->heartbeat_ms > 0 ? settings->heartbeat_ms : HEARTBEAT_MS;
 }
 
-static int open_subscription(struct call *c, struct subscription *s)
+static int open_subscription(struct call *c, struct hld_subscribe_subscription *s)
 {
-	s->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
+	s->hook = (struct client_hook) {.closed = hld_subscribe_on_closed,
+					.drained = hld_subscribe_on_drained};
 	s->heartbeat_ms = heartbeat_of(c);
 	s->client = c->client;
 	s->events = call_events(c);
@@ -250,9 +252,9 @@ static int open_subscription(struct call *c, struct subscription *s)
 			?: hear(s, c->in);
 }
 
-static int subscribe(struct call *c, struct subscription **ret)
+static int subscribe(struct call *c, struct hld_subscribe_subscription **ret)
 {
-	struct subscription *s = calloc(1, sizeof(*s));
+	struct hld_subscribe_subscription *s = calloc(1, sizeof(*s));
 	int r;
 
 	if (!s)
@@ -271,7 +273,7 @@ static int subscribe(struct call *c, struct subscription **ret)
 
 struct done hld_subscribe(struct call *c)
 {
-	struct subscription *s = NULL;
+	struct hld_subscribe_subscription *s = NULL;
 	int r;
 
 	if (c->dialect != &hld_dialect)

@@ -19,7 +19,7 @@
 
 enum { PIECE_MAX = 64 << 10 }; /* bytes of text in one notification */
 
-struct stream {
+struct koine_chat_stream {
 	struct call *call;
 	struct chat_turn *turn;
 	struct text conversation;
@@ -214,7 +214,7 @@ static int read_ask(const struct chat_in *in, struct arena *a, struct chat_ask *
 
 /* ---- text as it comes ---- */
 
-static void write_piece(struct buf *out, const struct stream *s, struct text piece)
+static void write_piece(struct buf *out, const struct koine_chat_stream *s, struct text piece)
 {
 	struct text id = chat_turn_request(s->turn);
 	struct json j = json_writer(out);
@@ -232,7 +232,7 @@ static void write_piece(struct buf *out, const struct stream *s, struct text pie
 	json_end_object(&j);
 }
 
-static int send_piece(struct stream *s, struct text piece)
+static int send_piece(struct koine_chat_stream *s, struct text piece)
 {
 	struct buf out;
 	int r;
@@ -245,9 +245,9 @@ static int send_piece(struct stream *s, struct text piece)
 }
 
 /* Text that cannot be sent now goes with the next piece. */
-static void on_text(void *arg, struct text whole, size_t from)
+static void koine_chat_on_text(void *arg, struct text whole, size_t from)
 {
-	struct stream *s = arg;
+	struct koine_chat_stream *s = arg;
 
 	while (s->call->client && !s->call->request.silent) {
 		struct text piece = {.data = whole.data + s->sent, .len = whole.len - s->sent};
@@ -334,7 +334,7 @@ static void write_answer(struct call *c, const struct chat_answer *a)
 }
 
 /* If the agent failed, the client gets its whole message; chat has logged it. */
-static void fail(struct call *c, const struct chat_answer *a)
+static void koine_chat_fail(struct call *c, const struct chat_answer *a)
 {
 	if (chat_wire_fail_agent(c, a))
 		return;
@@ -343,30 +343,31 @@ static void fail(struct call *c, const struct chat_answer *a)
 	(void)call_fail(c, a->result);
 }
 
-static void on_done(void *arg, const struct chat_answer *a)
+static void koine_chat_on_done(void *arg, const struct chat_answer *a)
 {
-	struct stream *s = arg;
+	struct koine_chat_stream *s = arg;
 	struct call *c = s->call;
 
 	if (a->result != 0) {
-		fail(c, a);
+		koine_chat_fail(c, a);
 		return;
 	}
 	write_answer(c, a);
 	(void)call_reply(c);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void koine_chat_on_cancel(struct call *c, void *arg)
 {
-	const struct stream *s = arg;
+	const struct koine_chat_stream *s = arg;
 
 	chat_turn_cancel(s->turn);
 }
 
 static struct done handle_stream(struct call *c)
 {
-	struct stream *s = arena_zalloc(&c->arena, sizeof(*s));
-	const struct chat_sink sink = {.on_text = on_text, .on_done = on_done, .arg = s};
+	struct koine_chat_stream *s = arena_zalloc(&c->arena, sizeof(*s));
+	const struct chat_sink sink = {
+		.on_text = koine_chat_on_text, .on_done = koine_chat_on_done, .arg = s};
 	struct chat_ask ask;
 	int r;
 
@@ -378,13 +379,13 @@ static struct done handle_stream(struct call *c)
 	s->call = c;
 	s->conversation = ask.conversation.data ? ask.conversation : TEXT(CHAT_DEFAULT);
 	r = chat_send(call_chat(c), &ask, &sink, &s->turn, &c->error);
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, s);
+	return r != 0 ? call_fail(c, r) : call_later(c, koine_chat_on_cancel, s);
 }
 
 /* ---- agents ---- */
 
 /* A probe cannot be cancelled, so it may outlive its call. */
-struct probe {
+struct koine_chat_probe {
 	struct call *call; /* NULL: the call has been answered */
 };
 
@@ -430,7 +431,7 @@ static struct done reply_names(struct call *c)
 
 static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned n)
 {
-	struct probe *p = arg;
+	struct koine_chat_probe *p = arg;
 	struct call *c = p->call;
 	struct json *j;
 
@@ -447,7 +448,7 @@ static void on_agents(void *arg, const struct chat_agent_info *agents, unsigned 
 
 static void on_agents_cancel(struct call *c, void *arg)
 {
-	struct probe *p = arg;
+	struct koine_chat_probe *p = arg;
 
 	p->call = NULL;
 	(void)call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
@@ -464,7 +465,7 @@ static const struct field agents_fields[] = {
 static struct done handle_agents(struct call *c)
 {
 	const struct agents_in *in = c->in;
-	struct probe *p;
+	struct koine_chat_probe *p;
 	int r;
 
 	if (in->names)

@@ -29,7 +29,7 @@ static void set_drain(const struct server *s, bool drain)
 	sessions_drain(s->opts.engine->sessions, drain);
 }
 
-static void on_closed(struct client_hook *h)
+static void koine_drain_on_closed(struct client_hook *h)
 {
 	struct drain *d = list_entry(h, struct drain, hook);
 
@@ -38,22 +38,22 @@ static void on_closed(struct client_hook *h)
 	free(d);
 }
 
-static int begin(struct call *c)
+static int koine_drain_begin(struct call *c)
 {
 	struct drain *d;
 
-	if (client_find_hook(c->client, on_closed))
+	if (client_find_hook(c->client, koine_drain_on_closed))
 		return 0;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
-	*d = (struct drain) {.hook = {.closed = on_closed}, .server = c->server};
+	*d = (struct drain) {.hook = {.closed = koine_drain_on_closed}, .server = c->server};
 	client_add_hook(c->client, &d->hook);
 	set_drain(c->server, true);
 	return 0;
 }
 
-static struct done look(struct call *c)
+static struct done koine_drain_look(struct call *c)
 {
 	unsigned n_sessions = sessions_open(call_engine(c)->sessions);
 	unsigned n_rules = automation_running(call_automation(c));
@@ -64,7 +64,7 @@ static struct done look(struct call *c)
 	if (!c->client)
 		return call_fail(c, refuse(&c->error, REFUSE_CANCELLED, "cancelled"));
 	if (tasks.n_here + n_sessions + n_rules > 0 && clock_steady_ms() < *end_ms)
-		return call_after(c, LOOK_MS, look);
+		return call_after(c, LOOK_MS, koine_drain_look);
 	return call_answer(c, 0, NULL,
 			   PAIRS(JSON_UINT("tasks", tasks.n_here),
 				 JSON_UINT("sessions", n_sessions), JSON_UINT("rules", n_rules)));
@@ -77,10 +77,10 @@ struct done koine_daemon_drain(struct call *c)
 	int r = end_ms ? 0 : -ENOMEM;
 
 	if (r == 0)
-		r = begin(c);
+		r = koine_drain_begin(c);
 	if (r != 0)
 		return call_fail(c, r);
 	*end_ms = in->time_ms ? clock_steady_ms() + (uint64_t)in->time_ms : UINT64_MAX;
 	c->state = end_ms;
-	return look(c);
+	return koine_drain_look(c);
 }

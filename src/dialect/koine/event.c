@@ -25,7 +25,7 @@ enum {
 };
 
 /* The subscriptions of a connection; freed when it closes. */
-struct watch {
+struct koine_event_watch {
 	struct client_hook hook;
 	struct client *client;
 	struct events *events;
@@ -34,9 +34,9 @@ struct watch {
 	int64_t last_number;
 };
 
-struct subscription {
+struct koine_event_subscription {
 	struct list link;
-	struct watch *watch;
+	struct koine_event_watch *watch;
 	int64_t number;
 	char head[HEAD_BYTES]; /* how its event notifications begin */
 	size_t head_len;
@@ -170,10 +170,10 @@ static void word(struct buf *out, const struct event *e)
 	end_notification(&j);
 }
 
-static int on_event(void *arg, const struct event *e)
+static int koine_event_on_event(void *arg, const struct event *e)
 {
-	const struct subscription *s = arg;
-	struct watch *w = s->watch;
+	const struct koine_event_subscription *s = arg;
+	struct koine_event_watch *w = s->watch;
 	struct buf *words;
 	size_t unused = HEAD_BYTES - s->head_len;
 
@@ -186,9 +186,9 @@ static int on_event(void *arg, const struct event *e)
 	return client_append(w->client, words->data + unused, words->len - unused);
 }
 
-static int on_gone(void *arg, int64_t n)
+static int koine_event_on_gone(void *arg, int64_t n)
 {
-	const struct subscription *s = arg;
+	const struct koine_event_subscription *s = arg;
 	struct buf message;
 	struct json j;
 	int r;
@@ -206,24 +206,24 @@ static int on_gone(void *arg, int64_t n)
 	return r;
 }
 
-static enum event_look look(void *arg)
+static enum event_look koine_event_look(void *arg)
 {
-	const struct subscription *s = arg;
+	const struct koine_event_subscription *s = arg;
 
 	/* Wait until there is room for more than a few bytes. */
 	return client_make_room(s->watch->client, UNREAD_MAX / 2) ? EVENT_TAKES : EVENT_WAITS;
 }
 
-static void flush(void *arg)
+static void koine_event_flush(void *arg)
 {
-	const struct subscription *s = arg;
+	const struct koine_event_subscription *s = arg;
 
 	client_flush(s->watch->client);
 }
 
 /* ---- the subscriptions of a connection ---- */
 
-static void subscription_free(struct subscription *s)
+static void subscription_free(struct koine_event_subscription *s)
 {
 	event_unsubscribe(s->subscriber);
 	list_remove(&s->link);
@@ -231,41 +231,42 @@ static void subscription_free(struct subscription *s)
 	free(s);
 }
 
-static void on_drained(struct client_hook *h)
+static void koine_event_on_drained(struct client_hook *h)
 {
-	const struct watch *w = list_entry(h, struct watch, hook);
+	const struct koine_event_watch *w = list_entry(h, struct koine_event_watch, hook);
 
 	list_for_each (at, following, &w->subscriptions)
-		event_resume(list_entry(at, struct subscription, link)->subscriber);
+		event_resume(list_entry(at, struct koine_event_subscription, link)->subscriber);
 }
 
-static void on_closed(struct client_hook *h)
+static void koine_event_on_closed(struct client_hook *h)
 {
-	struct watch *w = list_entry(h, struct watch, hook);
+	struct koine_event_watch *w = list_entry(h, struct koine_event_watch, hook);
 	struct list *first;
 
 	while ((first = list_first(&w->subscriptions)))
-		subscription_free(list_entry(first, struct subscription, link));
+		subscription_free(list_entry(first, struct koine_event_subscription, link));
 	free(w);
 }
 
-static struct watch *find_watch(const struct client *s)
+static struct koine_event_watch *find_watch(const struct client *s)
 {
-	struct client_hook *h = client_find_hook(s, on_closed);
+	struct client_hook *h = client_find_hook(s, koine_event_on_closed);
 
-	return h ? list_entry(h, struct watch, hook) : NULL;
+	return h ? list_entry(h, struct koine_event_watch, hook) : NULL;
 }
 
-static struct watch *have_watch(struct call *c)
+static struct koine_event_watch *have_watch(struct call *c)
 {
-	struct watch *w = find_watch(c->client);
+	struct koine_event_watch *w = find_watch(c->client);
 
 	if (w)
 		return w;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return NULL;
-	w->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
+	w->hook = (struct client_hook) {.closed = koine_event_on_closed,
+					.drained = koine_event_on_drained};
 	w->client = c->client;
 	w->events = call_events(c);
 	list_init(&w->subscriptions);
@@ -273,7 +274,7 @@ static struct watch *have_watch(struct call *c)
 	return w;
 }
 
-static int word_head(struct subscription *s)
+static int word_head(struct koine_event_subscription *s)
 {
 	struct buf head;
 	struct json j;
@@ -291,13 +292,15 @@ static int word_head(struct subscription *s)
 	return r;
 }
 
-static int subscribe(struct call *c, const struct event_filter *f, int64_t since,
-		     int64_t *ret_number)
+static int koine_event_subscribe(struct call *c, const struct event_filter *f, int64_t since,
+				 int64_t *ret_number)
 {
-	struct watch *w = have_watch(c);
-	struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .look = look, .flush = flush};
-	struct subscription *s;
+	struct koine_event_watch *w = have_watch(c);
+	struct event_sink sink = {.on_event = koine_event_on_event,
+				  .on_gone = koine_event_on_gone,
+				  .look = koine_event_look,
+				  .flush = koine_event_flush};
+	struct koine_event_subscription *s;
 	int r;
 
 	if (!w)
@@ -325,7 +328,7 @@ static int subscribe(struct call *c, const struct event_filter *f, int64_t since
 
 /* ---- event.subscribe ---- */
 
-struct asked {
+struct koine_event_asked {
 	struct event_filter filter;
 	struct event_since since;
 };
@@ -334,7 +337,7 @@ struct asked {
 static int find_start(struct call *c)
 {
 	static const struct event_filter all = {0};
-	struct asked *asked = c->state;
+	struct koine_event_asked *asked = c->state;
 	struct event_page page;
 	int r = event_list(call_events(c), c->lane, &c->arena, &all, -1, asked->since.ms, 1, &page);
 
@@ -345,7 +348,7 @@ static int find_start(struct call *c)
 
 static struct done subscribe_now(struct call *c, int r)
 {
-	const struct asked *asked = c->state;
+	const struct koine_event_asked *asked = c->state;
 	int64_t last = event_last(call_events(c));
 	int64_t since = asked->since.seq < 0 ? last : asked->since.seq;
 	int64_t number = 0;
@@ -353,14 +356,14 @@ static struct done subscribe_now(struct call *c, int r)
 	if (r == 0 && !c->client)
 		r = -ECANCELED;
 	if (r == 0)
-		r = subscribe(c, &asked->filter, since, &number);
+		r = koine_event_subscribe(c, &asked->filter, since, &number);
 	return call_answer(c, r, NULL,
 			   PAIRS(JSON_INT("subscription", number), JSON_INT("last", last)));
 }
 
 static struct done handle_subscribe(struct call *c)
 {
-	struct asked *asked = arena_alloc(&c->arena, sizeof(*asked));
+	struct koine_event_asked *asked = arena_alloc(&c->arena, sizeof(*asked));
 	int r = asked ? 0 : -ENOMEM;
 
 	if (r == 0 && !client_hears(c->client))
@@ -382,12 +385,14 @@ struct unsubscribe_in {
 	int64_t subscription;
 };
 
-static struct subscription *find_subscription(const struct watch *w, int64_t number)
+static struct koine_event_subscription *find_subscription(const struct koine_event_watch *w,
+							  int64_t number)
 {
 	if (!w)
 		return NULL;
 	list_for_each (at, following, &w->subscriptions) {
-		struct subscription *s = list_entry(at, struct subscription, link);
+		struct koine_event_subscription *s =
+			list_entry(at, struct koine_event_subscription, link);
 
 		if (s->number == number)
 			return s;
@@ -398,7 +403,8 @@ static struct subscription *find_subscription(const struct watch *w, int64_t num
 static struct done handle_unsubscribe(struct call *c)
 {
 	const struct unsubscribe_in *in = c->in;
-	struct subscription *s = find_subscription(find_watch(c->client), in->subscription);
+	struct koine_event_subscription *s =
+		find_subscription(find_watch(c->client), in->subscription);
 	bool found = s != NULL;
 
 	if (s)
@@ -424,7 +430,7 @@ static void write_page(struct json *j, const struct event_page *page)
 	json_end_object(j);
 }
 
-static struct done handle_list(struct call *c)
+static struct done koine_event_handle_list(struct call *c)
 {
 	const struct event_in *in = c->in;
 	struct event_filter filter;
@@ -475,8 +481,8 @@ static const struct method rows[] = {
 	 FIELDS(unsubscribe_fields, unsubscribe_in), .handle = handle_unsubscribe},
 	{"event.list", "List stored events: the newest events, or the events after `since`",
 	 "{events:[object] last:integer more:boolean gone:integer}", .fields = event_fields,
-	 .n_fields = N_EVENT_FIELDS, .in_size = sizeof(struct event_in), .handle = handle_list,
-	 .where = READER},
+	 .n_fields = N_EVENT_FIELDS, .in_size = sizeof(struct event_in),
+	 .handle = koine_event_handle_list, .where = READER},
 };
 
 const struct method_table koine_event_methods = METHOD_TABLE(rows);

@@ -16,7 +16,7 @@ struct run_in {
 	double timeout;
 };
 
-static struct done end(struct hook_call *h)
+static struct done koine_hook_end(struct hook_call *h)
 {
 	struct json *j = call_object(h->call);
 
@@ -45,7 +45,7 @@ static int read(struct call *c, struct hook_call *h)
 	h->run = (struct hook_run) {.session = in->session_id, .id = in->run_id};
 	h->id = in->id;
 	h->bond = BOND_PROCESS;
-	h->end = end;
+	h->end = koine_hook_end;
 	r = hook_read(&c->arena, &from, &h->hook, &c->error);
 	if (r > 0 && !h->hook.told)
 		log_caused(LOG_LEVEL_INFO, "invalid hook input", "agent=%.*s reason=\"%s\"",

@@ -75,8 +75,8 @@ static int read_time(const struct value *entry, const char *member, int64_t *ret
 	return r;
 }
 
-static int add(struct memories *m, struct arena *a, const struct memory_new *new, int64_t *n_added,
-	       struct error *error)
+static int koine_memory_entry_add(struct memories *m, struct arena *a, const struct memory_new *new,
+				  int64_t *n_added, struct error *error)
 {
 	struct memory memory;
 	int r = memory_add(m, a, new, &memory, error);
@@ -138,7 +138,7 @@ static int import_memory(struct memories *m, struct arena *a, const struct value
 	new.subjects = subjects;
 	if (!new.by.user.data && !new.by.chat.data && !new.by.project.data)
 		new.by = *by;
-	return add(m, a, &new, n_added, error);
+	return koine_memory_entry_add(m, a, &new, n_added, error);
 }
 
 static struct text join3(struct arena *a, struct text one, struct text two, struct text three)
@@ -181,7 +181,7 @@ static int import_entity(struct memories *m, struct arena *a, const struct value
 	new.n_subjects = 1;
 	for (unsigned i = 0; r == 0 && i < n; i++) {
 		new.content = observations[i];
-		r = add(m, a, &new, n_added, error);
+		r = koine_memory_entry_add(m, a, &new, n_added, error);
 	}
 	return r;
 }
@@ -202,7 +202,7 @@ static int import_relation(struct memories *m, struct arena *a, const struct val
 	new.subjects = ends;
 	new.n_subjects = 2;
 	new.content = join3(a, ends[0], relation, ends[1]);
-	return new.content.data ? add(m, a, &new, n_added, error) : -ENOMEM;
+	return new.content.data ? koine_memory_entry_add(m, a, &new, n_added, error) : -ENOMEM;
 }
 
 int memory_entry_import(struct memories *m, struct arena *a, const struct value *entry,

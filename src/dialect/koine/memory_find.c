@@ -5,7 +5,7 @@
 #include "dialect/koine/memory_in.h"
 #include "dialect/memory_search.h"
 
-struct search_in {
+struct koine_memory_find_search_in {
 	struct memory_search_in search;
 	bool this_chat;
 	struct memory_who_in who;
@@ -14,20 +14,20 @@ struct search_in {
 	bool explain;
 };
 
-struct list_in {
+struct koine_memory_find_list_in {
 	struct memory_list_in list;
 	bool this_chat;
 	struct memory_who_in who;
 	struct memory_then_in then;
 };
 
-struct add_in {
+struct koine_memory_find_add_in {
 	struct memory_add_in add;
 	struct memory_who_in who;
 	struct text replaces;
 };
 
-struct delete_in {
+struct koine_memory_find_delete_in {
 	struct text memory_id;
 	bool purge;
 	struct memory_who_in who;
@@ -98,14 +98,14 @@ static bool asks_for_past(const struct memory_then_in *then, int64_t at_ms)
 
 static void before_search(struct call *c)
 {
-	const struct search_in *in = c->in;
+	const struct koine_memory_find_search_in *in = c->in;
 
 	search_begin(c, in->search.query);
 }
 
 static struct done handle_search(struct call *c)
 {
-	const struct search_in *in = c->in;
+	const struct koine_memory_find_search_in *in = c->in;
 	struct memory_query q = {
 		.text = in->search.query,
 		.limit = in->search.limit,
@@ -131,7 +131,7 @@ static struct done handle_search(struct call *c)
 
 static int read_filter(struct call *c, struct memory_filter *ret)
 {
-	const struct list_in *in = c->in;
+	const struct koine_memory_find_list_in *in = c->in;
 
 	*ret = (struct memory_filter) {
 		.by = memory_asker_of(&in->who),
@@ -150,9 +150,9 @@ static bool list_at_once(struct call *c)
 	return read_filter(c, &f) == 0 && memory_wire_list_at_once(c, call_memories(c), &f);
 }
 
-static struct done handle_list(struct call *c)
+static struct done koine_memory_find_handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
+	const struct koine_memory_find_list_in *in = c->in;
 	struct memory_filter f;
 	struct memory *rows;
 	unsigned n;
@@ -184,7 +184,7 @@ static void write_new(struct json *j, const struct memory *m)
 
 static struct done handle_add(struct call *c)
 {
-	const struct add_in *in = c->in;
+	const struct koine_memory_find_add_in *in = c->in;
 	struct memory_new new;
 	struct memory memory;
 	int r = memory_wire_new(c, &in->add, &new);
@@ -201,7 +201,7 @@ static struct done handle_add(struct call *c)
 
 static struct done handle_delete(struct call *c)
 {
-	const struct delete_in *in = c->in;
+	const struct koine_memory_find_delete_in *in = c->in;
 	const struct memory_asker by = memory_asker_of(&in->who);
 	struct memory memory;
 	bool deleted = false;
@@ -216,55 +216,58 @@ static struct done handle_delete(struct call *c)
 #define IN_PRIVATE "Type of the chat; group and supergroup exclude memories from private chats"
 
 static const struct field search_fields[] = {
-	MEMORY_SEARCH_FIELDS(search_in, search),
-	MEMORY_THIS_CHAT(search_in, this_chat),
-	MEMORY_CHAT_TYPE(search_in, who.chat_type, IN_PRIVATE),
-	MEMORY_WHO(search_in),
-	MEMORY_WHERE(search_in),
-	MEMORY_THEN(search_in),
-	FIELD(BOOL, search_in, duplicates,
+	MEMORY_SEARCH_FIELDS(koine_memory_find_search_in, search),
+	MEMORY_THIS_CHAT(koine_memory_find_search_in, this_chat),
+	MEMORY_CHAT_TYPE(koine_memory_find_search_in, who.chat_type, IN_PRIVATE),
+	MEMORY_WHO(koine_memory_find_search_in),
+	MEMORY_WHERE(koine_memory_find_search_in),
+	MEMORY_THEN(koine_memory_find_search_in),
+	FIELD(BOOL, koine_memory_find_search_in, duplicates,
 	      "Add to each hit its validity period and the ids of its duplicates"),
-	FIELD(BOOL, search_in, explain,
+	FIELD(BOOL, koine_memory_find_search_in, explain,
 	      "Explain each hit: the parts of its score, and the matching words"),
 };
 
 static const struct field list_fields[] = {
-	MEMORY_LIST_FIELDS(list_in, list),
-	MEMORY_THIS_CHAT(list_in, this_chat),
-	MEMORY_CHAT_TYPE(list_in, who.chat_type, IN_PRIVATE),
-	MEMORY_WHO(list_in),
-	MEMORY_WHERE(list_in),
-	MEMORY_THEN(list_in),
+	MEMORY_LIST_FIELDS(koine_memory_find_list_in, list),
+	MEMORY_THIS_CHAT(koine_memory_find_list_in, this_chat),
+	MEMORY_CHAT_TYPE(koine_memory_find_list_in, who.chat_type, IN_PRIVATE),
+	MEMORY_WHO(koine_memory_find_list_in),
+	MEMORY_WHERE(koine_memory_find_list_in),
+	MEMORY_THEN(koine_memory_find_list_in),
 };
 
 static const struct field add_fields[] = {
-	MEMORY_ADD_FIELDS(add_in, add,
+	MEMORY_ADD_FIELDS(koine_memory_find_add_in, add,
 			  "Store the memory for the chat or project instead of the user"),
-	MEMORY_CHAT_TYPE(add_in, who.chat_type, "Type of the chat: private, group or supergroup"),
-	MEMORY_WHO(add_in),
-	MEMORY_WHERE(add_in),
-	FIELD(STRING, add_in, replaces,
+	MEMORY_CHAT_TYPE(koine_memory_find_add_in, who.chat_type,
+			 "Type of the chat: private, group or supergroup"),
+	MEMORY_WHO(koine_memory_find_add_in),
+	MEMORY_WHERE(koine_memory_find_add_in),
+	FIELD(STRING, koine_memory_find_add_in, replaces,
 	      "Id of the memory to replace, or a unique prefix of the id"),
 };
 
 static const struct field delete_fields[] = {
-	FIELD(STRING, delete_in, memory_id, "Id of the memory, or a unique prefix of the id",
-	      .required = true),
-	MEMORY_ASKER(delete_in),
-	FIELD(BOOL, delete_in, purge,
+	FIELD(STRING, koine_memory_find_delete_in, memory_id,
+	      "Id of the memory, or a unique prefix of the id", .required = true),
+	MEMORY_ASKER(koine_memory_find_delete_in),
+	FIELD(BOOL, koine_memory_find_delete_in, purge,
 	      "Delete the memory permanently from the store, indexes and index files"),
 };
 
 static const struct method table[] = {
 	{"memory.search", "Search memories, best match first", "[object]",
-	 FIELDS(search_fields, search_in), .handle = handle_search, .before = before_search,
-	 .where = READER},
-	{"memory.add", "Add a memory", "object", FIELDS(add_fields, add_in), .handle = handle_add,
-	 .where = WRITER},
-	{"memory.list", "List memories, newest first", "[object]", FIELDS(list_fields, list_in),
-	 .handle = handle_list, .at_once = list_at_once, .where = READER},
+	 FIELDS(search_fields, koine_memory_find_search_in), .handle = handle_search,
+	 .before = before_search, .where = READER},
+	{"memory.add", "Add a memory", "object", FIELDS(add_fields, koine_memory_find_add_in),
+	 .handle = handle_add, .where = WRITER},
+	{"memory.list", "List memories, newest first", "[object]",
+	 FIELDS(list_fields, koine_memory_find_list_in), .handle = koine_memory_find_handle_list,
+	 .at_once = list_at_once, .where = READER},
 	{"memory.delete", "Delete a memory; to restore it, use memory.restore", "{deleted:boolean}",
-	 FIELDS(delete_fields, delete_in), .handle = handle_delete, .where = WRITER},
+	 FIELDS(delete_fields, koine_memory_find_delete_in), .handle = handle_delete,
+	 .where = WRITER},
 };
 
 const struct method_table koine_memory_find_methods = METHOD_TABLE(table);

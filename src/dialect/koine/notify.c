@@ -15,7 +15,7 @@ struct test_in {
 
 /* ---- listing ---- */
 
-static void write_time(struct json *j, const char *key, int64_t ms)
+static void koine_notify_write_time(struct json *j, const char *key, int64_t ms)
 {
 	char time[ISO_LEN + 1];
 
@@ -38,14 +38,14 @@ static void write_state(struct json *j, const struct notify_state *s)
 	json_member_uint(j, "dropped", s->dropped);
 	json_member_uint(j, "answers", s->answers);
 	json_member_uint(j, "ignored", s->ignored);
-	write_time(j, "sent_at", s->sent_ms);
-	write_time(j, "failed_at", s->failed_ms);
+	koine_notify_write_time(j, "sent_at", s->sent_ms);
+	koine_notify_write_time(j, "failed_at", s->failed_ms);
 	if (s->error[0])
 		json_member_str(j, "error", s->error);
 	json_end_object(j);
 }
 
-static struct done handle_list(struct call *c)
+static struct done koine_notify_handle_list(struct call *c)
 {
 	const struct notify *n = call_notify(c);
 	struct json *j = call_object(c);
@@ -84,7 +84,7 @@ static void on_tested(void *arg, int r, const struct notify_test_result *t,
 	(void)call_reply_object(c);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void koine_notify_on_cancel(struct call *c, void *arg)
 {
 	notify_test_leave(c->state);
 	c->state = NULL;
@@ -103,7 +103,7 @@ static struct done handle_test(struct call *c)
 	if (r != 0)
 		return call_fail(c, r);
 	c->state = test;
-	return call_later(c, on_cancel, NULL);
+	return call_later(c, koine_notify_on_cancel, NULL);
 }
 
 /* ---- the method table ---- */
@@ -116,7 +116,7 @@ static const struct field test_fields[] = {
 
 static const struct method rows[] = {
 	{"notify.list", "List notifiers and their state", "{notifiers:[object]}",
-	 .handle = handle_list},
+	 .handle = koine_notify_handle_list},
 	{"notify.test", "Send a test message and wait for a button press",
 	 "{name:string sent:boolean asks:boolean pressed:string by:string}",
 	 FIELDS(test_fields, test_in), .handle = handle_test,

@@ -44,7 +44,7 @@ static void write_short(struct call *c, struct json *j, const struct trust_offer
 	json_end_object(j);
 }
 
-static struct done handle_list(struct call *c)
+static struct done koine_project_handle_list(struct call *c)
 {
 	const struct trust_offer *const *offers;
 	unsigned n = trust_offers(call_trust(c), &offers);
@@ -190,7 +190,7 @@ static const struct field trust_fields[] = {
 
 static const struct method rows[] = {
 	{"project.list", "List served projects with their trust state", "{projects:[object]}",
-	 .handle = handle_list},
+	 .handle = koine_project_handle_list},
 	{"project.show", "Show the automation and the held tasks of a project", "object",
 	 FIELDS(folder_fields, project_in), .handle = handle_show},
 	{"project.trust", "Trust a project until its automation changes", TRUSTED,

@@ -15,7 +15,7 @@ struct restart {
 	const struct server *server;
 };
 
-static void on_closed(struct client_hook *h)
+static void koine_restart_on_closed(struct client_hook *h)
 {
 	struct restart *r = list_entry(h, struct restart, hook);
 
@@ -23,18 +23,18 @@ static void on_closed(struct client_hook *h)
 	free(r);
 }
 
-static int watch(struct call *c)
+static int koine_restart_watch(struct call *c)
 {
 	struct restart *r;
 
 	if (!c->client)
 		return -ECANCELED;
-	if (client_find_hook(c->client, on_closed))
+	if (client_find_hook(c->client, koine_restart_on_closed))
 		return 0;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	*r = (struct restart) {.hook = {.closed = on_closed}, .server = c->server};
+	*r = (struct restart) {.hook = {.closed = koine_restart_on_closed}, .server = c->server};
 	client_add_hook(c->client, &r->hook);
 	return 0;
 }
@@ -49,7 +49,7 @@ struct done koine_daemon_restart(struct call *c)
 		r = refuse(&c->error, REFUSE_FORBIDDEN,
 			   "this server does not accept restart requests");
 	if (r == 0 && in->by_manager)
-		r = watch(c);
+		r = koine_restart_watch(c);
 	if (r == 0)
 		r = opts->on_restart_asked(opts->arg, in->by_manager, true, in->env);
 	return call_answer(c, r, NULL, PAIRS(JSON_BOOL("restarting", true)));

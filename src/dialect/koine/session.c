@@ -9,7 +9,7 @@
 enum { PATHS_MAX = 1000 };
 
 /* Parameters of the methods about one session. */
-struct one_in {
+struct koine_session_one_in {
 	struct text id;
 	bool archived;
 	struct text title;
@@ -38,7 +38,7 @@ struct launch_in {
 	struct text custom_instructions;
 };
 
-struct list_in {
+struct koine_session_list_in {
 	struct text archived;
 	struct text status;
 	bool leaves;
@@ -51,12 +51,12 @@ struct paths_in {
 
 /* ---- finding a session by what the client gave ---- */
 
-struct found {
+struct koine_session_found {
 	struct session row;
 	struct session_new new;
 };
 
-static int find(struct call *c, struct text id, struct session *ret_row)
+static int koine_session_find(struct call *c, struct text id, struct session *ret_row)
 {
 	struct error error = {0};
 	bool found = false;
@@ -74,7 +74,7 @@ static int find(struct call *c, struct text id, struct session *ret_row)
 	return r;
 }
 
-static int begin(struct call *c, struct found **ret)
+static int koine_session_begin(struct call *c, struct koine_session_found **ret)
 {
 	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
@@ -82,18 +82,18 @@ static int begin(struct call *c, struct found **ret)
 
 static int find_work(struct call *c)
 {
-	const struct one_in *in = c->in;
-	struct found *f = c->state;
+	const struct koine_session_one_in *in = c->in;
+	struct koine_session_found *f = c->state;
 
-	return find(c, in->id, &f->row);
+	return koine_session_find(c, in->id, &f->row);
 }
 
 static int find_parent_work(struct call *c)
 {
 	const struct launch_in *in = c->in;
-	struct found *f = c->state;
+	struct koine_session_found *f = c->state;
 
-	return find(c, in->id, &f->row);
+	return koine_session_find(c, in->id, &f->row);
 }
 
 /* ---- starting ---- */
@@ -203,7 +203,7 @@ static struct done handle_launch(struct call *c)
 
 static struct done continue_then(struct call *c, int r)
 {
-	struct found *f = c->state;
+	struct koine_session_found *f = c->state;
 
 	if (r == 0)
 		r = session_must_be_ours(&f->row, "continued", &c->error);
@@ -215,8 +215,8 @@ static struct done continue_then(struct call *c, int r)
 
 static struct done handle_continue(struct call *c)
 {
-	struct found *f;
-	int r = begin(c, &f) ?: read_launch(c->in, &c->arena, &f->new, &c->error);
+	struct koine_session_found *f;
+	int r = koine_session_begin(c, &f) ?: read_launch(c->in, &c->arena, &f->new, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_parent_work, continue_then);
 }
@@ -226,7 +226,7 @@ static struct done handle_continue(struct call *c)
 static void on_interrupted(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
-	const struct found *f = c->state;
+	const struct koine_session_found *f = c->state;
 
 	(void)call_answer(c, r, error,
 			  PAIRS(JSON_TEXT("id", f->row.id),
@@ -235,7 +235,7 @@ static void on_interrupted(void *arg, int r, const struct error *error)
 
 static struct done interrupt_then(struct call *c, int r)
 {
-	const struct found *f = c->state;
+	const struct koine_session_found *f = c->state;
 
 	if (r == 0)
 		r = session_must_be_ours(&f->row, "interrupted", &c->error);
@@ -247,8 +247,8 @@ static struct done interrupt_then(struct call *c, int r)
 
 static struct done handle_interrupt(struct call *c)
 {
-	struct found *f;
-	int r = begin(c, &f);
+	struct koine_session_found *f;
+	int r = koine_session_begin(c, &f);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, find_work, interrupt_then);
 }
@@ -257,8 +257,8 @@ static struct done handle_interrupt(struct call *c)
 
 static int change_work(struct call *c)
 {
-	const struct one_in *in = c->in;
-	const struct found *f = c->state;
+	const struct koine_session_one_in *in = c->in;
+	const struct koine_session_found *f = c->state;
 
 	if (in->title.data)
 		return session_set_title(call_sessions(c), f->row.id, in->title, &c->error);
@@ -267,8 +267,8 @@ static int change_work(struct call *c)
 
 static struct done changed(struct call *c, int r)
 {
-	const struct one_in *in = c->in;
-	const struct found *f = c->state;
+	const struct koine_session_one_in *in = c->in;
+	const struct koine_session_found *f = c->state;
 	struct json *j;
 
 	if (r != 0)
@@ -284,7 +284,7 @@ static struct done changed(struct call *c, int r)
 
 static struct done change_then(struct call *c, int r)
 {
-	const struct found *f = c->state;
+	const struct koine_session_found *f = c->state;
 
 	if (r == 0)
 		r = session_must_be_ours(&f->row, "changed", &c->error);
@@ -294,9 +294,9 @@ static struct done change_then(struct call *c, int r)
 /* Only session.rename has a title. */
 static struct done handle_change(struct call *c)
 {
-	const struct one_in *in = c->in;
-	struct found *f;
-	int r = begin(c, &f);
+	const struct koine_session_one_in *in = c->in;
+	struct koine_session_found *f;
+	int r = koine_session_begin(c, &f);
 
 	if (r == 0 && in->title.len > SESSION_TITLE_MAX)
 		r = refuse_field(&c->error, "title", "title must not be longer than %d bytes",
@@ -306,9 +306,9 @@ static struct done handle_change(struct call *c)
 
 /* ---- looking, on a reader's thread ---- */
 
-static struct done handle_list(struct call *c)
+static struct done koine_session_handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
+	const struct koine_session_list_in *in = c->in;
 	enum session_status status;
 	const struct session_filter filter = {
 		.status = session_status_parse(in->status, &status) ? (int)status : -1,
@@ -337,9 +337,9 @@ static struct done handle_list(struct call *c)
 
 static struct done handle_get(struct call *c)
 {
-	const struct one_in *in = c->in;
+	const struct koine_session_one_in *in = c->in;
 	struct session row;
-	int r = find(c, in->id, &row);
+	int r = koine_session_find(c, in->id, &row);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -367,7 +367,7 @@ static void write_page(struct json *j, const struct session_page *page, int64_t 
 
 static struct done handle_events(struct call *c)
 {
-	const struct one_in *in = c->in;
+	const struct koine_session_one_in *in = c->in;
 	struct session_events_query q = {
 		.chain = in->chain,
 		.raw = in->raw,
@@ -381,7 +381,8 @@ static struct done handle_events(struct call *c)
 	struct session row;
 	int r;
 
-	r = find(c, in->id, &row) ?: session_must_be_ours(&row, "followed", &c->error);
+	r = koine_session_find(c, in->id, &row)
+		    ?: session_must_be_ours(&row, "followed", &c->error);
 	if (r != 0)
 		return call_fail(c, r);
 	q.session = row.id;
@@ -446,49 +447,51 @@ static const struct field launch_fields[] = {
 };
 
 #define AN_ID                                                                                      \
-	FIELD(STRING, one_in, id, "Id of the session, or a unique prefix of the id",               \
+	FIELD(STRING, koine_session_one_in, id, "Id of the session, or a unique prefix of the id", \
 	      .required = true)
 
 static const struct field id_fields[] = {AN_ID};
 
 static const struct field archive_fields[] = {
 	AN_ID,
-	FIELD(BOOL, one_in, archived, "true archives the session, false unarchives it",
-	      .default_number = 1),
+	FIELD(BOOL, koine_session_one_in, archived,
+	      "true archives the session, false unarchives it", .default_number = 1),
 };
 
 static const struct field rename_fields[] = {
 	AN_ID,
-	FIELD(STRING, one_in, title, "New title; \"\" removes the title", .required = true),
+	FIELD(STRING, koine_session_one_in, title, "New title; \"\" removes the title",
+	      .required = true),
 };
 
 static const struct field events_fields[] = {
 	AN_ID,
-	FIELD(INT, one_in, after, "Return events after this event id", AT_LEAST(0)),
-	FIELD(INT, one_in, before, "Return events before this event id; 0 means no limit",
-	      AT_LEAST(0)),
-	FIELD(BOOL, one_in, newest,
+	FIELD(INT, koine_session_one_in, after, "Return events after this event id", AT_LEAST(0)),
+	FIELD(INT, koine_session_one_in, before,
+	      "Return events before this event id; 0 means no limit", AT_LEAST(0)),
+	FIELD(BOOL, koine_session_one_in, newest,
 	      "Return the last events of the range instead of the first events"),
-	FIELD(INT, one_in, limit, "Maximum number of events, up to 1000", .default_number = 200,
-	      RANGE(1, SESSION_EVENTS_MAX)),
-	FIELD(BOOL, one_in, raw, "Include output lines that koined cannot parse"),
-	FIELD(BOOL, one_in, chain,
+	FIELD(INT, koine_session_one_in, limit, "Maximum number of events, up to 1000",
+	      .default_number = 200, RANGE(1, SESSION_EVENTS_MAX)),
+	FIELD(BOOL, koine_session_one_in, raw, "Include output lines that koined cannot parse"),
+	FIELD(BOOL, koine_session_one_in, chain,
 	      "Include the events of the sessions that this session continues"),
 };
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, archived,
+	FIELD(STRING, koine_session_list_in, archived,
 	      "Archived sessions: no (omit them), only (omit all other "
 	      "sessions) or any (include them)",
 	      .default_text = "no", WORDS("no", "only", "any")),
-	FIELD(STRING, list_in, status,
+	FIELD(STRING, koine_session_list_in, status,
 	      "Status: starting, running, waiting_input, completing, completed, failed or "
 	      "interrupted; default: any",
 	      WORDS("starting", "running", "waiting_input", "completing", "completed", "failed",
 		    "interrupted")),
-	FIELD(BOOL, list_in, leaves, "List only sessions that no other session continues"),
-	FIELD(INT, list_in, limit, "Maximum number of sessions, up to 1000", .default_number = 100,
-	      RANGE(1, SESSION_LIST_MAX)),
+	FIELD(BOOL, koine_session_list_in, leaves,
+	      "List only sessions that no other session continues"),
+	FIELD(INT, koine_session_list_in, limit, "Maximum number of sessions, up to 1000",
+	      .default_number = 100, RANGE(1, SESSION_LIST_MAX)),
 };
 
 static const struct field paths_fields[] = {
@@ -507,18 +510,22 @@ static const struct method table[] = {
 	 "Continue a session; omitted parameters keep the values of that session", LAUNCHED,
 	 FIELDS(launch_fields, launch_in), .handle = handle_continue, .flags = METHOD_LATER},
 	{"session.list", "List sessions, most recently active first", "{sessions:[object]}",
-	 FIELDS(list_fields, list_in), .handle = handle_list, .where = READER},
-	{"session.get", "Return one session in full", "object", FIELDS(id_fields, one_in),
-	 .handle = handle_get, .where = READER},
+	 FIELDS(list_fields, koine_session_list_in), .handle = koine_session_handle_list,
+	 .where = READER},
+	{"session.get", "Return one session in full", "object",
+	 FIELDS(id_fields, koine_session_one_in), .handle = handle_get, .where = READER},
 	{"session.events", "List events of a session, oldest first",
 	 "{events:[object] more:boolean first:integer last:integer truncated:boolean}",
-	 FIELDS(events_fields, one_in), .handle = handle_events, .where = READER},
+	 FIELDS(events_fields, koine_session_one_in), .handle = handle_events, .where = READER},
 	{"session.interrupt", "Interrupt a running session", "{id:string status:completing}",
-	 FIELDS(id_fields, one_in), .handle = handle_interrupt, .flags = METHOD_LATER},
+	 FIELDS(id_fields, koine_session_one_in), .handle = handle_interrupt,
+	 .flags = METHOD_LATER},
 	{"session.archive", "Archive or unarchive a session", "{id:string archived:boolean}",
-	 FIELDS(archive_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
+	 FIELDS(archive_fields, koine_session_one_in), .handle = handle_change,
+	 .flags = METHOD_LATER},
 	{"session.rename", "Set the title of a session", "{id:string title:string}",
-	 FIELDS(rename_fields, one_in), .handle = handle_change, .flags = METHOD_LATER},
+	 FIELDS(rename_fields, koine_session_one_in), .handle = handle_change,
+	 .flags = METHOD_LATER},
 	{"session.paths", "List working directories, most recently used first", "{paths:[object]}",
 	 FIELDS(paths_fields, paths_in), .handle = handle_paths, .where = READER},
 };

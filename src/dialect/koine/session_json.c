@@ -5,7 +5,7 @@
 #include "base/utf8.h"
 #include "wire/json.h"
 
-static struct text cut(struct text t, size_t max)
+static struct text koine_session_json_cut(struct text t, size_t max)
 {
 	if (t.len > max)
 		t.len = utf8_whole(t.data, max);
@@ -69,8 +69,8 @@ void session_json_write(struct json *j, struct arena *a, const struct session *s
 {
 	struct session shown = *session;
 
-	shown.result = cut(session->result, SESSION_TEXT_MAX);
-	shown.error = cut(session->error, SESSION_TEXT_MAX / 4);
+	shown.result = koine_session_json_cut(session->result, SESSION_TEXT_MAX);
+	shown.error = koine_session_json_cut(session->error, SESSION_TEXT_MAX / 4);
 	json_begin_object(j);
 	json_members(j, &session_schema, (struct selection) {0}, &shown, 0);
 	write_config_member(j, a, session);
@@ -94,7 +94,7 @@ static void write_given(struct json *j, const char *key, struct text t)
 /* Returns true if the text was cut. */
 static bool write_text(struct json *j, const char *key, struct text t)
 {
-	write_given(j, key, cut(t, SESSION_TEXT_MAX));
+	write_given(j, key, koine_session_json_cut(t, SESSION_TEXT_MAX));
 	return t.len > SESSION_TEXT_MAX;
 }
 

@@ -172,7 +172,7 @@ static struct done handle_show(struct call *c)
 	return call_work(c, READER, show_work, show_then);
 }
 
-struct finding {
+struct koine_task_finding {
 	struct task_filter filter;
 	struct task_counts counts;
 	struct task *tasks;
@@ -196,7 +196,7 @@ static struct text last_line(struct text t)
 	return (struct text) {.data = start, .len = (size_t)(t.data + t.len - start)};
 }
 
-static int find_lines(struct call *c, struct finding *f)
+static int find_lines(struct call *c, struct koine_task_finding *f)
 {
 	f->lines = arena_zalloc(&c->arena, (f->n + 1) * sizeof(f->lines[0]));
 	if (!f->lines)
@@ -222,7 +222,7 @@ static int find_lines(struct call *c, struct finding *f)
 static int find_work(struct call *c)
 {
 	const struct find_in *in = c->in;
-	struct finding *f = c->state;
+	struct koine_task_finding *f = c->state;
 	int r = task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n,
 			  &f->next);
 
@@ -232,7 +232,7 @@ static int find_work(struct call *c)
 }
 
 /* Where the next page begins; null: this was the last one. */
-static void write_next(struct json *j, const struct finding *f)
+static void write_next(struct json *j, const struct koine_task_finding *f)
 {
 	if (f->next > 0)
 		json_member_int(j, "next", f->next);
@@ -240,7 +240,7 @@ static void write_next(struct json *j, const struct finding *f)
 		json_member_text(j, "next", (struct text) {0});
 }
 
-static void write_found(struct json *j, const struct finding *f, unsigned i)
+static void write_found(struct json *j, const struct koine_task_finding *f, unsigned i)
 {
 	task_json_begin_short(j, &f->tasks[i]);
 	if (f->lines)
@@ -249,7 +249,7 @@ static void write_found(struct json *j, const struct finding *f, unsigned i)
 }
 
 /* Tasks may have begun or ended since they were read: the order of a page is that of their states now. */
-static void write_open_first(struct json *j, const struct finding *f)
+static void write_open_first(struct json *j, const struct koine_task_finding *f)
 {
 	static const enum task_state first[] = {TASK_RUNNING, TASK_QUEUED};
 
@@ -267,7 +267,7 @@ static void write_open_first(struct json *j, const struct finding *f)
 
 static struct done find_then(struct call *c, int r)
 {
-	const struct finding *f = c->state;
+	const struct koine_task_finding *f = c->state;
 	struct json *j;
 
 	if (r != 0)
@@ -294,7 +294,7 @@ static struct done find_then(struct call *c, int r)
 static struct done handle_find(struct call *c)
 {
 	const struct find_in *in = c->in;
-	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
+	struct koine_task_finding *f = arena_zalloc(&c->arena, sizeof(*f));
 	enum task_state state;
 
 	if (!f)

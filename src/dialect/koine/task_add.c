@@ -8,7 +8,7 @@
 #include "dialect/koine/task.h"
 #include "engine/task/task.h"
 
-struct add_in {
+struct koine_task_add_add_in {
 	struct task_new new; /* fields that need no conversion are read into it directly */
 	const struct value *after;
 	const struct value *env;
@@ -99,9 +99,9 @@ static void on_added(void *arg, int r, const struct task_submitted *task, const 
 	(void)call_reply_object(c);
 }
 
-static struct done add(struct call *c)
+static struct done koine_task_add_add(struct call *c)
 {
-	const struct add_in *in = c->in;
+	const struct koine_task_add_add_in *in = c->in;
 
 	/* This takes a single commit, so there is nothing to cancel. */
 	return call_await(c, task_submit(call_tasks(c), &in->new, on_added, c, &c->error));
@@ -109,7 +109,7 @@ static struct done add(struct call *c)
 
 static struct done handle_add(struct call *c)
 {
-	struct add_in *in = (struct add_in *)c->in;
+	struct koine_task_add_add_in *in = (struct koine_task_add_add_in *)c->in;
 	struct texts *after = &in->new.task.after;
 	int r = koine_read_after(in->after, &c->arena, after, &c->error)
 			?: read_env(in->env, &c->arena, &in->new, &c->error);
@@ -119,60 +119,61 @@ static struct done handle_add(struct call *c)
 	if (!in->new.task.project.data)
 		in->new.task.project = TEXT("");
 	return koine_task_named(c, &in->new.task.project, (struct text *)after->items, after->n,
-				add);
+				koine_task_add_add);
 }
 
 /* ---- the method table ---- */
 
 #define ADD_FIELDS                                                                                 \
-	FIELD_AS("priority", NUMBER, add_in, new.task.priority,                                    \
+	FIELD_AS("priority", NUMBER, koine_task_add_add_in, new.task.priority,                     \
 		 "Priority; tasks with higher numbers start first"),                               \
-		FIELD_AS("group", STRING, add_in, new.task.group,                                  \
+		FIELD_AS("group", STRING, koine_task_add_add_in, new.task.group,                   \
 			 "Group of the task; a group can have a limit of running tasks"),          \
-		FIELD_AS("label", STRING, add_in, new.task.label,                                  \
+		FIELD_AS("label", STRING, koine_task_add_add_in, new.task.label,                   \
 			 "Short name shown in lists, up to 80 bytes"),                             \
-		FIELD_AS("stash", BOOL, add_in, new.task.stashed,                                  \
+		FIELD_AS("stash", BOOL, koine_task_add_add_in, new.task.stashed,                   \
 			 "Stash the task, so that it does not start before task.enqueue"),         \
-		FIELD(ARRAY, add_in, after,                                                        \
+		FIELD(ARRAY, koine_task_add_add_in, after,                                         \
 		      "Dependencies: ids or labels of tasks in the same project that must "        \
 		      "complete before this task starts"),                                         \
-		FIELD_AS("cwd", STRING, add_in, new.task.cwd,                                      \
+		FIELD_AS("cwd", STRING, koine_task_add_add_in, new.task.cwd,                       \
 			 "Absolute working directory; default: the project's folder",              \
 			 .for_humans = HUMANS),                                                    \
-		FIELD(OBJECT, add_in, env, "Environment variables: an object of strings",          \
-		      .for_humans = HUMANS),                                                       \
-		FIELD_AS("timeout", INT, add_in, new.task.timeout_ms,                              \
+		FIELD(OBJECT, koine_task_add_add_in, env,                                          \
+		      "Environment variables: an object of strings", .for_humans = HUMANS),        \
+		FIELD_AS("timeout", INT, koine_task_add_add_in, new.task.timeout_ms,               \
 			 "Timeout of one attempt in milliseconds; default: tasks.timeout"),        \
-		FIELD_AS("delay", INT, add_in, new.delay_ms,                                       \
+		FIELD_AS("delay", INT, koine_task_add_add_in, new.delay_ms,                        \
 			 "Minimum delay before the task starts, in milliseconds"),                 \
-		FIELD_AS("retries", INT, add_in, new.retries,                                      \
+		FIELD_AS("retries", INT, koine_task_add_add_in, new.retries,                       \
 			 "Number of retries after a failure"),                                     \
-		FIELD_AS("retry_delay", INT, add_in, new.task.retry_ms,                            \
+		FIELD_AS("retry_delay", INT, koine_task_add_add_in, new.task.retry_ms,             \
 			 "Delay in milliseconds before the first retry, doubled for each further " \
 			 "retry; default 1000"),                                                   \
 		FIELD_AS(                                                                          \
-			"host", STRING, add_in, new.task.on_host,                                  \
+			"host", STRING, koine_task_add_add_in, new.task.on_host,                   \
 			"Host that runs the task, or \"any\"; default: this host if the task has " \
 			"a project or folder, otherwise \"any\""),                                 \
-		FIELD_AS("on", STRING, add_in, new.task.on_label,                                  \
+		FIELD_AS("on", STRING, koine_task_add_add_in, new.task.on_label,                   \
 			 "Run the task only on a host with this label"),                           \
-		FIELD_AS("project", STRING, add_in, new.task.project,                              \
+		FIELD_AS("project", STRING, koine_task_add_add_in, new.task.project,               \
 			 "Folder of the project; default: none")
 
 static const struct field add_fields[] = {
-	FIELD_AS("prompt", STRING, add_in, new.task.prompt, "Prompt of the task", .required = true),
-	FIELD_AS("agent", STRING, add_in, new.task.agent, "Agent name to pass to claude --agent",
-		 .for_humans = HUMANS_IF_PROGRAM),
-	FIELD_AS("runner", STRING, add_in, new.task.runner,
+	FIELD_AS("prompt", STRING, koine_task_add_add_in, new.task.prompt, "Prompt of the task",
+		 .required = true),
+	FIELD_AS("agent", STRING, koine_task_add_add_in, new.task.agent,
+		 "Agent name to pass to claude --agent", .for_humans = HUMANS_IF_PROGRAM),
+	FIELD_AS("runner", STRING, koine_task_add_add_in, new.task.runner,
 		 "Name of an agent in koine.conf, or \"claude\"; default: tasks.runner",
 		 .for_humans = HUMANS),
 	ADD_FIELDS,
-	FIELD_AS("metadata", OBJECT, add_in, new.task.metadata.value,
+	FIELD_AS("metadata", OBJECT, koine_task_add_add_in, new.task.metadata.value,
 		 "JSON object that koine stores unchanged"),
 };
 
 static const struct field run_fields[] = {
-	FIELD_AS("command", ARRAY, add_in, new.task.command.value,
+	FIELD_AS("command", ARRAY, koine_task_add_add_in, new.task.command.value,
 		 "Program and arguments; koined does not use a shell", .required = true),
 	ADD_FIELDS,
 };
@@ -181,9 +182,9 @@ static const struct field run_fields[] = {
 
 static const struct method rows[] = {
 	{"task.add", "Add a task; return when it is stored on disk", ADDED,
-	 FIELDS(add_fields, add_in), .handle = handle_add, .flags = METHOD_LATER},
+	 FIELDS(add_fields, koine_task_add_add_in), .handle = handle_add, .flags = METHOD_LATER},
 	{"task.run", "Add a task that runs a command; agents cannot call this method", ADDED,
-	 FIELDS(run_fields, add_in), .handle = handle_add,
+	 FIELDS(run_fields, koine_task_add_add_in), .handle = handle_add,
 	 .flags = METHOD_LATER | METHOD_FOR_HUMANS},
 };
 

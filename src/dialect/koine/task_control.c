@@ -15,7 +15,7 @@ enum { PARALLEL_MAX = 10000 };
 
 /* ---- single ones ---- */
 
-static struct done hold(struct call *c, enum task_hold hold)
+static struct done koine_task_control_hold(struct call *c, enum task_hold hold)
 {
 	const struct task_in *in = c->in;
 
@@ -25,7 +25,7 @@ static struct done hold(struct call *c, enum task_hold hold)
 
 static struct done stash(struct call *c)
 {
-	return hold(c, TASK_STASH);
+	return koine_task_control_hold(c, TASK_STASH);
 }
 
 static struct done handle_stash(struct call *c)
@@ -35,7 +35,7 @@ static struct done handle_stash(struct call *c)
 
 static struct done enqueue(struct call *c)
 {
-	return hold(c, TASK_ENQUEUE);
+	return koine_task_control_hold(c, TASK_ENQUEUE);
 }
 
 static struct done handle_enqueue(struct call *c)
@@ -43,14 +43,14 @@ static struct done handle_enqueue(struct call *c)
 	return koine_task_named_one(c, enqueue);
 }
 
-static struct done release(struct call *c)
+static struct done koine_task_control_release(struct call *c)
 {
-	return hold(c, TASK_RELEASE);
+	return koine_task_control_hold(c, TASK_RELEASE);
 }
 
 static struct done handle_release(struct call *c)
 {
-	return koine_task_named_one(c, release);
+	return koine_task_named_one(c, koine_task_control_release);
 }
 
 /* ---- changing one ---- */

@@ -25,7 +25,7 @@ enum {
 /* A piece that begins or ends within a character is cut to whole characters. The last piece
  * keeps its end as it is; so does one with nothing whole in it although there is more, since that is
  * behind a gap. */
-static void cut(struct task_output *o, bool inside, bool last)
+static void koine_task_follow_cut(struct task_output *o, bool inside, bool last)
 {
 	size_t n = 0, whole;
 
@@ -65,7 +65,7 @@ struct done koine_task_output(struct call *c)
 				&c->error);
 	if (r != 0)
 		return call_fail(c, r);
-	cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
+	koine_task_follow_cut(&o, in->offset != 0, is_last(&o) || in->max < 4);
 	j = call_object(c);
 	write_piece(j, &o);
 	json_member_int(j, "end", o.end);
@@ -81,7 +81,7 @@ struct following {
 	struct list waiting;
 };
 
-struct follow {
+struct koine_task_follow_follow {
 	struct call *call;
 	struct list link; /* in `waiting` of its connection */
 	struct task_watch watch;
@@ -98,10 +98,10 @@ struct follow {
 	bool with_output;
 };
 
-static struct done look(struct call *c);
+static struct done koine_task_follow_look(struct call *c);
 
 /* Nobody waits for the answer any more. */
-static bool is_over(const struct call *c)
+static bool koine_task_follow_is_over(const struct call *c)
 {
 	return atomic_load(&c->cancelled) || !c->client;
 }
@@ -121,7 +121,7 @@ static struct done fail_left(struct call *c)
 
 /* ---- sending ---- */
 
-static void write_notification(struct buf *out, const struct follow *f)
+static void write_notification(struct buf *out, const struct koine_task_follow_follow *f)
 {
 	struct json j = json_writer(out);
 
@@ -137,7 +137,7 @@ static void write_notification(struct buf *out, const struct follow *f)
 }
 
 /* words: of a piece that others may be sent, too; NULL: of its own. */
-static int notify(const struct follow *f, struct buf *words)
+static int notify(const struct koine_task_follow_follow *f, struct buf *words)
 {
 	struct buf own = {0};
 	struct buf *out = words ? words : &own;
@@ -155,7 +155,8 @@ static int notify(const struct follow *f, struct buf *words)
 enum next { LOOK_NOW, WAIT, WAIT_FOR_CLIENT, AT_END };
 
 /* Sends f->output. */
-static int tell(struct follow *f, struct buf *words, enum next *ret_next)
+static int koine_task_follow_notify(struct koine_task_follow_follow *f, struct buf *words,
+				    enum next *ret_next)
 {
 	struct task_output *o = &f->output;
 	int r;
@@ -166,7 +167,7 @@ static int tell(struct follow *f, struct buf *words, enum next *ret_next)
 	f->seen = o->offset + (int64_t)o->bytes.len;
 	if (f->seen < o->end)
 		*ret_next = LOOK_NOW;
-	cut(o, f->inside || o->offset > f->at, is_last(o));
+	koine_task_follow_cut(o, f->inside || o->offset > f->at, is_last(o));
 	/* A negative offset is resolved by now. */
 	f->at = o->offset;
 	f->inside = false;
@@ -189,7 +190,7 @@ static int tell(struct follow *f, struct buf *words, enum next *ret_next)
 
 /* ---- waiting ---- */
 
-static void stop_waiting(struct follow *f)
+static void stop_waiting(struct koine_task_follow_follow *f)
 {
 	list_remove(&f->link);
 	task_unwatch(&f->watch);
@@ -197,37 +198,38 @@ static void stop_waiting(struct follow *f)
 }
 
 /* In the next turn: whoever calls is in the middle of something. */
-static void then(struct follow *f, struct done (*next)(struct call *c))
+static void then(struct koine_task_follow_follow *f, struct done (*next)(struct call *c))
 {
 	stop_waiting(f);
 	(void)call_after(f->call, 0, next);
 }
 
-static void on_closed(struct client_hook *h)
+static void koine_task_follow_on_closed(struct client_hook *h)
 {
 	struct following *all = list_entry(h, struct following, hook);
 	struct list *first;
 
 	while ((first = list_first(&all->waiting)))
-		then(list_entry(first, struct follow, link), fail_left);
+		then(list_entry(first, struct koine_task_follow_follow, link), fail_left);
 	free(all);
 }
 
-static void on_drained(struct client_hook *h)
+static void koine_task_follow_on_drained(struct client_hook *h)
 {
 	struct following *all = list_entry(h, struct following, hook);
 
 	list_for_each (at, following, &all->waiting) {
-		struct follow *f = list_entry(at, struct follow, link);
+		struct koine_task_follow_follow *f =
+			list_entry(at, struct koine_task_follow_follow, link);
 
 		if (f->blocked)
-			then(f, look);
+			then(f, koine_task_follow_look);
 	}
 }
 
 static struct following *have_following(struct client *s)
 {
-	struct client_hook *h = client_find_hook(s, on_closed);
+	struct client_hook *h = client_find_hook(s, koine_task_follow_on_closed);
 	struct following *all;
 
 	if (h)
@@ -235,19 +237,20 @@ static struct following *have_following(struct client *s)
 	all = calloc(1, sizeof(*all));
 	if (!all)
 		return NULL;
-	all->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
+	all->hook = (struct client_hook) {.closed = koine_task_follow_on_closed,
+					  .drained = koine_task_follow_on_drained};
 	list_init(&all->waiting);
 	client_add_hook(s, &all->hook);
 	return all;
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void koine_task_follow_on_cancel(struct call *c, void *arg)
 {
 	stop_waiting(arg);
 	(void)fail_left(c);
 }
 
-static struct done wait_here(struct follow *f)
+static struct done wait_here(struct koine_task_follow_follow *f)
 {
 	struct call *c = f->call;
 	struct following *all = have_following(c->client);
@@ -257,17 +260,17 @@ static struct done wait_here(struct follow *f)
 		return call_fail(c, -ENOMEM);
 	}
 	list_append(&all->waiting, &f->link);
-	return call_later(c, on_cancel, f);
+	return call_later(c, koine_task_follow_on_cancel, f);
 }
 
 /* A client that is sent the answers of a batch takes nothing before their end; nobody tells us
  * of that. */
-static struct done wait_for_client(struct follow *f)
+static struct done wait_for_client(struct koine_task_follow_follow *f)
 {
 	struct client *s = f->call->client;
 
 	if (s->batch || s->n_holding > 0)
-		return call_after(f->call, AGAIN_MS, look);
+		return call_after(f->call, AGAIN_MS, koine_task_follow_look);
 	f->blocked = true;
 	return wait_here(f);
 }
@@ -276,13 +279,13 @@ static struct done wait_for_client(struct follow *f)
 
 static void on_printed(struct task_watch *w, struct task_piece *piece)
 {
-	struct follow *f = list_entry(w, struct follow, watch);
+	struct koine_task_follow_follow *f = list_entry(w, struct koine_task_follow_follow, watch);
 	int64_t end = piece->offset + (int64_t)piece->bytes.len;
 	enum next next;
 	int r;
 
 	if (f->at < piece->offset || f->at > end) {
-		then(f, look);
+		then(f, koine_task_follow_look);
 		return;
 	}
 	f->output = (struct task_output) {
@@ -295,28 +298,28 @@ static void on_printed(struct task_watch *w, struct task_piece *piece)
 	if (piece->words_from != f->at)
 		buf_clear(&piece->words);
 	piece->words_from = f->at;
-	r = tell(f, &piece->words, &next);
+	r = koine_task_follow_notify(f, &piece->words, &next);
 	/* It is sent, or it is read again. */
 	if (r != 0 || next != WAIT)
-		then(f, look);
+		then(f, koine_task_follow_look);
 }
 
 static void on_ended(struct task_watch *w, const struct task *task)
 {
-	struct follow *f = list_entry(w, struct follow, watch);
+	struct koine_task_follow_follow *f = list_entry(w, struct koine_task_follow_follow, watch);
 	struct call *c = f->call;
 
 	stop_waiting(f);
 	/* Another host runs it, or there is more of its output. */
 	if (task->state <= TASK_RUNNING || (f->with_output && f->at < task->output_bytes)) {
-		(void)look(c);
+		(void)koine_task_follow_look(c);
 		return;
 	}
 	task_json_write_end(call_result(c), task);
 	(void)call_reply(c);
 }
 
-static struct done wait_for_task(struct follow *f)
+static struct done wait_for_task(struct koine_task_follow_follow *f)
 {
 	struct call *c = f->call;
 	int64_t end;
@@ -324,16 +327,17 @@ static struct done wait_for_task(struct follow *f)
 	f->watch.printed = f->with_output ? on_printed : NULL;
 	/* It has ended since it was read; but if memory ran out, the store may never know. */
 	if (!task_watch(call_tasks(c), f->project, f->id, &f->watch, &end))
-		return f->n_missed++ == 0 ? look(c) : call_after(c, AGAIN_MS, look);
+		return f->n_missed++ == 0 ? koine_task_follow_look(c)
+					  : call_after(c, AGAIN_MS, koine_task_follow_look);
 	f->n_missed = 0;
 	if (f->with_output && f->watch.elsewhere) {
 		task_unwatch(&f->watch);
-		return call_after(c, ELSEWHERE_MS, look);
+		return call_after(c, ELSEWHERE_MS, koine_task_follow_look);
 	}
 	/* It has printed something since. */
 	if (f->with_output && end > f->seen) {
 		task_unwatch(&f->watch);
-		return look(c);
+		return koine_task_follow_look(c);
 	}
 	return wait_here(f);
 }
@@ -345,7 +349,7 @@ static int look_work(struct call *c)
 {
 	const struct task_in *in = c->in;
 	struct tasks *t = call_tasks(c);
-	struct follow *f = c->state;
+	struct koine_task_follow_follow *f = c->state;
 	int r;
 
 	arena_init(&f->arena, TASK_LOOK_MAX);
@@ -357,7 +361,7 @@ static int look_work(struct call *c)
 }
 
 /* Of what was read, only this is needed while it waits. */
-static int keep_name(struct call *c, struct follow *f)
+static int keep_name(struct call *c, struct koine_task_follow_follow *f)
 {
 	int r = arena_copy_text(&c->arena, f->task.project, &f->project);
 
@@ -366,15 +370,15 @@ static int keep_name(struct call *c, struct follow *f)
 
 static struct done look_then(struct call *c, int r)
 {
-	struct follow *f = c->state;
+	struct koine_task_follow_follow *f = c->state;
 	enum next next = WAIT;
 
-	if (r == 0 && is_over(c))
+	if (r == 0 && koine_task_follow_is_over(c))
 		r = refuse_left(c);
 	if (r == 0 && !f->id.data)
 		r = keep_name(c, f);
 	if (r == 0)
-		r = tell(f, NULL, &next);
+		r = koine_task_follow_notify(f, NULL, &next);
 	if (r == 0 && next == AT_END)
 		task_json_write_end(call_result(c), &f->task);
 	arena_done(&f->arena);
@@ -383,19 +387,20 @@ static struct done look_then(struct call *c, int r)
 	if (next == AT_END)
 		return call_reply(c);
 	if (next == LOOK_NOW)
-		return look(c);
+		return koine_task_follow_look(c);
 	return next == WAIT ? wait_for_task(f) : wait_for_client(f);
 }
 
-static struct done look(struct call *c)
+static struct done koine_task_follow_look(struct call *c)
 {
-	return is_over(c) ? fail_left(c) : call_work(c, READER, look_work, look_then);
+	return koine_task_follow_is_over(c) ? fail_left(c)
+					    : call_work(c, READER, look_work, look_then);
 }
 
 static struct done follow(struct call *c)
 {
 	const struct task_in *in = c->in;
-	struct follow *f = arena_zalloc(&c->arena, sizeof(*f));
+	struct koine_task_follow_follow *f = arena_zalloc(&c->arena, sizeof(*f));
 
 	if (!f)
 		return call_fail(c, -ENOMEM);
@@ -407,7 +412,7 @@ static struct done follow(struct call *c)
 	f->watch.ended = on_ended;
 	list_init(&f->link);
 	c->state = f;
-	return look(c);
+	return koine_task_follow_look(c);
 }
 
 struct done koine_task_follow(struct call *c)

@@ -23,7 +23,7 @@ static const struct dialect_section section = {SECTION(rows, defaults)};
 /* ---- start and stop ---- */
 
 /* In host->state. */
-struct offer {
+struct mcp_dialect_offer {
 	struct mcp *mcp;
 	struct watch *watch;
 };
@@ -39,7 +39,7 @@ static const char instructions[] =
 	"task_output.\n"
 	"- Call ask_human before an irreversible action, or when only a human can know the answer.";
 
-static int fill(struct mcp *m)
+static int mcp_dialect_fill(struct mcp *m)
 {
 	static const struct mcp_tools *const tools[] = {&mcp_memory_tools, &mcp_task_tools,
 							&mcp_human_tools};
@@ -57,7 +57,7 @@ static int fill(struct mcp *m)
 }
 
 /* Its listeners come before the engine. */
-static int make(struct dialect_host *h)
+static int mcp_dialect_make(struct dialect_host *h)
 {
 	const struct mcp_settings *settings = h->settings;
 	const struct mcp_opts opts = {
@@ -71,19 +71,19 @@ static int make(struct dialect_host *h)
 		.resources_list = &mcp_resources_list,
 		.offers = side_offers,
 	};
-	struct offer *o = arena_zalloc(h->daemon->arena, sizeof(*o));
+	struct mcp_dialect_offer *o = arena_zalloc(h->daemon->arena, sizeof(*o));
 	int r = o ? mcp_new(&opts, &o->mcp) : -ENOMEM;
 
 	if (r != 0)
 		return r;
 	h->state = o;
-	return fill(o->mcp);
+	return mcp_dialect_fill(o->mcp);
 }
 
 static int listening(struct dialect_host *h, const char *project, struct endpoint *e)
 {
-	const struct offer *o;
-	int r = h->state ? 0 : make(h);
+	const struct mcp_dialect_offer *o;
+	int r = h->state ? 0 : mcp_dialect_make(h);
 
 	if (r != 0)
 		return r;
@@ -92,16 +92,16 @@ static int listening(struct dialect_host *h, const char *project, struct endpoin
 	return 0;
 }
 
-static int start(struct dialect_host *h, struct error *error)
+static int mcp_dialect_start(struct dialect_host *h, struct error *error)
 {
-	struct offer *o = h->state;
+	struct mcp_dialect_offer *o = h->state;
 
 	return o ? watch_start(o->mcp, h->daemon->engine->events, &o->watch) : 0;
 }
 
 static int stopping(struct dialect_host *h, struct error *error)
 {
-	struct offer *o = h->state;
+	struct mcp_dialect_offer *o = h->state;
 
 	if (o) {
 		watch_stop(o->watch);
@@ -110,9 +110,9 @@ static int stopping(struct dialect_host *h, struct error *error)
 	return 0;
 }
 
-static int release(struct dialect_host *h, struct error *error)
+static int mcp_dialect_release(struct dialect_host *h, struct error *error)
 {
-	struct offer *o = h->state;
+	struct mcp_dialect_offer *o = h->state;
 
 	if (o) {
 		watch_stop(o->watch);
@@ -129,7 +129,9 @@ static const struct dialect_token token = {
 };
 
 static const struct dialect_life life = {
-	.steps = {[DIALECT_START] = start, [DIALECT_STOPPING] = stopping, [DIALECT_FREE] = release},
+	.steps = {[DIALECT_START] = mcp_dialect_start,
+		  [DIALECT_STOPPING] = stopping,
+		  [DIALECT_FREE] = mcp_dialect_release},
 	.listening = listening,
 	.token = &token,
 };

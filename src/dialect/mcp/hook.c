@@ -21,7 +21,7 @@
 enum { WAIT_SECONDS_MAX = 24 * 3600 };
 
 /* A call's `opened`; in its arena. */
-struct posted {
+struct mcp_hook_posted {
 	struct hook_call hook;
 	int read; /* what hook_read returned */
 	char id[UUID_LEN + 1];
@@ -39,9 +39,9 @@ static void say_failed(struct hook_call *h, const struct error *error)
 	(void)hook_say(h, &o);
 }
 
-static void deliver(struct client *s, struct call *c)
+static void mcp_hook_deliver(struct client *s, struct call *c)
 {
-	struct posted *p = c->opened;
+	struct mcp_hook_posted *p = c->opened;
 
 	if (!s)
 		return;
@@ -50,14 +50,14 @@ static void deliver(struct client *s, struct call *c)
 	http_send(s, 200, NULL, p->hook.said.data ? p->hook.said.data : "", p->hook.said.len);
 }
 
-static struct done end(struct hook_call *h)
+static struct done mcp_hook_end(struct hook_call *h)
 {
 	return call_reply(h->call);
 }
 
 static struct done handle_posted(struct call *c)
 {
-	struct posted *p = c->opened;
+	struct mcp_hook_posted *p = c->opened;
 
 	if (p->read == 0)
 		return hook_decide(c, &p->hook);
@@ -118,7 +118,7 @@ static int read_headers(struct call *c, const struct http_request *http, struct 
 
 int hook_open(struct call *c, const struct http_request *http)
 {
-	struct posted *p = arena_zalloc(&c->arena, sizeof(*p));
+	struct mcp_hook_posted *p = arena_zalloc(&c->arena, sizeof(*p));
 	struct hook_source from = {.text = c->source};
 	struct hook_call *h = &p->hook;
 	int r = p ? uuid4(p->id) : -ENOMEM;
@@ -126,9 +126,9 @@ int hook_open(struct call *c, const struct http_request *http)
 	if (r != 0)
 		return r;
 	*h = (struct hook_call) {
-		.call = c, .id = text_of(p->id), .bond = BOND_CONNECTION, .end = end};
+		.call = c, .id = text_of(p->id), .bond = BOND_CONNECTION, .end = mcp_hook_end};
 	c->opened = p;
-	c->deliver = deliver;
+	c->deliver = mcp_hook_deliver;
 	r = read_headers(c, http, h, &from);
 	if (r != 0)
 		return r;

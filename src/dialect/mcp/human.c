@@ -40,7 +40,7 @@ struct permission_in {
 };
 
 /* A call that waits for a human; in its arena. */
-struct waiting {
+struct mcp_human_waiting {
 	struct call *call;
 	struct approval_waiter *waiter; /* NULL: told, or left */
 	struct timer *timer;
@@ -51,14 +51,14 @@ struct waiting {
 
 /* ---- waiting ---- */
 
-static void on_timer(void *arg)
+static void mcp_human_on_timer(void *arg)
 {
-	struct waiting *w = arg;
+	struct mcp_human_waiting *w = arg;
 
 	mcp_progress(w->call, ++w->n_told, 0, "waiting for a human to answer");
 }
 
-static void end_waiting(struct waiting *w)
+static void end_waiting(struct mcp_human_waiting *w)
 {
 	approval_leave(w->waiter);
 	w->waiter = NULL;
@@ -66,9 +66,10 @@ static void end_waiting(struct waiting *w)
 	w->timer = NULL;
 }
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
+static void mcp_human_on_decided(void *arg, int r, const struct approval *a,
+				 const struct error *error)
 {
-	struct waiting *w = arg;
+	struct mcp_human_waiting *w = arg;
 
 	w->waiter = NULL;
 	end_waiting(w);
@@ -81,7 +82,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 	w->answer(w->call, a);
 }
 
-static void withdraw(struct waiting *w)
+static void mcp_human_withdraw(struct mcp_human_waiting *w)
 {
 	end_waiting(w);
 	approval_withdraw(call_approvals(w->call), w->id, TEXT("client"), NULL);
@@ -94,20 +95,21 @@ static struct done fail_left(struct call *c)
 
 /* The client has given up or disconnected, or we stop: then the question stays for when it is asked
  * again. */
-static void on_cancel(struct call *c, void *arg)
+static void mcp_human_on_cancel(struct call *c, void *arg)
 {
-	struct waiting *w = arg;
+	struct mcp_human_waiting *w = arg;
 
 	if (c->server->stopping && c->client) {
 		end_waiting(w);
 		(void)call_fail(c, refuse(&c->error, REFUSE_STOPPING, "koined is stopping"));
 		return;
 	}
-	withdraw(w);
+	mcp_human_withdraw(w);
 	(void)fail_left(c);
 }
 
-static int begin_waiting(struct call *c, const struct approval_new *new, struct waiting *w)
+static int begin_waiting(struct call *c, const struct approval_new *new,
+			 struct mcp_human_waiting *w)
 {
 	int r;
 
@@ -117,9 +119,9 @@ static int begin_waiting(struct call *c, const struct approval_new *new, struct 
 	/* A client with many of them is not read any more, and still must be able to leave. Over
 	 * HTTP, a lost connection does not mean that the client has left. */
 	c->endless |= client_hears(c->client);
-	r = timer_new(c->server->loop, on_timer, w, &w->timer)
-		    ?: approval_wait(call_approvals(c), new, NULL, on_decided, w, &w->waiter,
-				     &c->error);
+	r = timer_new(c->server->loop, mcp_human_on_timer, w, &w->timer)
+		    ?: approval_wait(call_approvals(c), new, NULL, mcp_human_on_decided, w,
+				     &w->waiter, &c->error);
 	if (r != 0) {
 		end_waiting(w);
 		return r;
@@ -308,7 +310,7 @@ static int describe(struct call *c, struct text id, struct approval_new *ret)
 /* The inbox goes on where the client's user has not decided anything. */
 static int ask_inbox(struct call *c, struct text id)
 {
-	struct waiting *w = c->state;
+	struct mcp_human_waiting *w = c->state;
 	struct approval_new new;
 	int r;
 
@@ -326,7 +328,7 @@ static struct done wait_for_inbox(struct call *c, struct text id)
 {
 	int r = ask_inbox(c, id);
 
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, c->state);
+	return r != 0 ? call_fail(c, r) : call_later(c, mcp_human_on_cancel, c->state);
 }
 
 static struct done decline(struct call *c, struct text id)
@@ -381,7 +383,7 @@ static struct done leave_in_inbox(struct call *c, struct text id)
 /* Also for the client's second call, which carries the id. */
 static int find_id(struct call *c, struct text *ret_id)
 {
-	const struct waiting *w = c->state;
+	const struct mcp_human_waiting *w = c->state;
 	const struct value *kept = mcp_kept(c);
 
 	if (w) {
@@ -413,7 +415,7 @@ static struct done handle_ask(struct call *c)
 		return leave_in_inbox(c, id);
 	r = ask_inbox(c, id);
 	/* Both are asked at once; a client that cannot be asked leaves it to the inbox. */
-	return r != 0 ? call_fail(c, r) : mcp_wait_beside(c, on_cancel, c->state);
+	return r != 0 ? call_fail(c, r) : mcp_wait_beside(c, mcp_human_on_cancel, c->state);
 }
 
 /* ---- permission_prompt ---- */
@@ -471,7 +473,7 @@ static void answer_permission(struct call *c, const struct approval *a)
 static struct done handle_permission(struct call *c)
 {
 	const struct permission_in *in = c->in;
-	struct waiting *w = arena_zalloc(&c->arena, sizeof(*w));
+	struct mcp_human_waiting *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new = new_approval(c);
 	int r = w ? approval_make_id(&c->arena, &new.id) : -ENOMEM;
 
@@ -484,7 +486,7 @@ static struct done handle_permission(struct call *c)
 		new.tool_use_id = in->tool_use_id;
 	w->answer = answer_permission;
 	r = begin_waiting(c, &new, w);
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
+	return r != 0 ? call_fail(c, r) : call_later(c, mcp_human_on_cancel, w);
 }
 
 /* ---- the tools ---- */

@@ -101,7 +101,7 @@ static void write_subjects(struct json *j, struct text rest)
 	json_end_array(j);
 }
 
-static void write_time(struct json *j, int64_t ms)
+static void mcp_memory_write_time(struct json *j, int64_t ms)
 {
 	char time[ISO_LEN + 1];
 
@@ -120,7 +120,7 @@ static void write_members(struct json *j, const struct memory *m, size_t cut, st
 	json_member_text(j, "content", is_cut ? text_cut(m->content, cut) : m->content);
 	if (is_cut)
 		json_member_bool(j, "cut", true);
-	write_time(j, m->created_ms);
+	mcp_memory_write_time(j, m->created_ms);
 	if (m->category.data && !text_is(m->category, "other"))
 		json_member_text(j, "category", m->category);
 	if (m->subjects.len > 0)
@@ -184,7 +184,7 @@ static struct done handle_search(struct call *c)
 	return r != 0 ? call_fail(c, r) : reply_rows(c, hits, n, q.by.project);
 }
 
-static struct done handle_list(struct call *c)
+static struct done mcp_memory_handle_list(struct call *c)
 {
 	const struct tool_in *in = c->in;
 	struct memory_filter f = {.limit = in->limit};
@@ -219,7 +219,7 @@ static int find_similar(struct call *c)
 }
 
 /* On the writer's thread. */
-static int add(struct call *c)
+static int mcp_memory_add(struct call *c)
 {
 	const struct tool_in *in = c->in;
 	struct adding *s = c->state;
@@ -293,7 +293,7 @@ static struct done found_similar(struct call *c, int r)
 		return fail_cancelled(c);
 	if (r != 0)
 		s->n_similar = 0;
-	return call_work(c, WRITER, add, added);
+	return call_work(c, WRITER, mcp_memory_add, added);
 }
 
 static void begin_add(struct call *c)
@@ -462,7 +462,8 @@ static const struct mcp_tool tools[] = {
 	 .output_schema = ADDED,
 	 .hints = MCP_HARMLESS | MCP_CLOSED},
 	{.row = {"memory_list", "List memories, newest first.", FIELDS(list_fields, tool_in),
-		 .handle = handle_list, .before = side_before, .where = READER, .arg = &group},
+		 .handle = mcp_memory_handle_list, .before = side_before, .where = READER,
+		 .arg = &group},
 	 .title = "List memories",
 	 .output_schema = MEMORIES,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},

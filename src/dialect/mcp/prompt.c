@@ -26,7 +26,7 @@ static void add_memories(struct buf *out, const struct memory *rows, unsigned n)
 		buf_add_str(out, "(no memories)\n");
 }
 
-static struct done say(struct call *c, struct buf *out)
+static struct done mcp_prompt_say(struct call *c, struct buf *out)
 {
 	int r = out->err;
 
@@ -68,7 +68,7 @@ static struct done handle_recall(struct call *c)
 	buf_add_str(&out, "? These are the stored memories, best match first:\n\n");
 	add_memories(&out, hits, n);
 	buf_add_str(&out, "\nAnswer from these memories, and name any gaps.");
-	return say(c, &out);
+	return mcp_prompt_say(c, &out);
 }
 
 /* ---- handoff ---- */
@@ -114,7 +114,7 @@ static struct done handle_handoff(struct call *c)
 	}
 	buf_add_str(&out, "\nSummarize the state of the project and the next steps in a few "
 			  "sentences, then continue the work.");
-	return say(c, &out);
+	return mcp_prompt_say(c, &out);
 }
 
 /* ---- the prompts ---- */

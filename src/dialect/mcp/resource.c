@@ -19,7 +19,7 @@ enum {
 	MESSAGES_SHOWN = 2000,
 };
 
-struct list_in {
+struct mcp_resource_list_in {
 	struct text cursor;
 };
 
@@ -181,13 +181,13 @@ static void write_resource(struct json *j, const char *scheme, struct text id, s
 }
 
 /* A page lists one kind, and says where the next begins; "" after the last. */
-struct page {
+struct mcp_resource_page {
 	struct json *j;
 	struct text at; /* where a page of memories begins; "" at the newest */
 	char next[64];
 };
 
-static int list_memories(struct call *c, struct page *p)
+static int list_memories(struct call *c, struct mcp_resource_page *p)
 {
 	struct memory_page page = {.limit = PAGE};
 	struct memory_page next;
@@ -218,7 +218,7 @@ static int list_memories(struct call *c, struct page *p)
 	return 0;
 }
 
-static int list_tasks(struct call *c, struct page *p)
+static int list_tasks(struct call *c, struct mcp_resource_page *p)
 {
 	const struct task_filter f = {.state = -1, .limit = PAGE, .brief = true};
 	struct task *rows = NULL;
@@ -231,7 +231,7 @@ static int list_tasks(struct call *c, struct page *p)
 	return r;
 }
 
-static int list_sessions(struct call *c, struct page *p)
+static int list_sessions(struct call *c, struct mcp_resource_page *p)
 {
 	const struct session_filter f = {
 		.archived = ARCHIVED_NO, .status = -1, .limit = PAGE, .brief = true};
@@ -246,7 +246,7 @@ static int list_sessions(struct call *c, struct page *p)
 	return r;
 }
 
-static int list_conversations(struct call *c, struct page *p)
+static int list_conversations(struct call *c, struct mcp_resource_page *p)
 {
 	struct conversation_page page = {.limit = PAGE};
 	int r = call_chat(c) ? chat_list(call_chat(c), c->lane, &c->arena, &page) : 0;
@@ -257,7 +257,7 @@ static int list_conversations(struct call *c, struct page *p)
 	return r;
 }
 
-static int (*const kinds[])(struct call *c, struct page *p) = {
+static int (*const kinds[])(struct call *c, struct mcp_resource_page *p) = {
 	list_memories,
 	list_tasks,
 	list_sessions,
@@ -286,7 +286,8 @@ static int read_place(struct call *c, struct text cursor, unsigned *ret_kind, st
 	return 0;
 }
 
-static void write_next(struct call *c, struct json *j, const struct page *p, unsigned kind)
+static void write_next(struct call *c, struct json *j, const struct mcp_resource_page *p,
+		       unsigned kind)
 {
 	char next[8];
 
@@ -300,10 +301,10 @@ static void write_next(struct call *c, struct json *j, const struct page *p, uns
 	j->comma = true;
 }
 
-static struct done handle_list(struct call *c)
+static struct done mcp_resource_handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
-	struct page p = {.j = NULL};
+	const struct mcp_resource_list_in *in = c->in;
+	struct mcp_resource_page p = {.j = NULL};
 	unsigned kind;
 	int r = read_place(c, in->cursor, &kind, &p.at);
 
@@ -322,9 +323,9 @@ static struct done handle_list(struct call *c)
 }
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, cursor, NULL),
+	FIELD(STRING, mcp_resource_list_in, cursor, NULL),
 };
 
-const struct method mcp_resources_list = {"resources/list", FIELDS(list_fields, list_in),
-					  .handle = handle_list, .before = side_before,
-					  .where = READER};
+const struct method mcp_resources_list = {
+	"resources/list", FIELDS(list_fields, mcp_resource_list_in),
+	.handle = mcp_resource_handle_list, .before = side_before, .where = READER};

@@ -13,7 +13,7 @@ enum {
 };
 
 /* What a connection has told; freed when it closes. */
-struct told {
+struct mcp_side_told {
 	struct client_hook hook;
 	struct arena arena;
 	struct side side;
@@ -29,24 +29,24 @@ struct open_in {
 
 /* ---- a connection ---- */
 
-static void on_closed(struct client_hook *h)
+static void mcp_side_on_closed(struct client_hook *h)
 {
-	struct told *t = list_entry(h, struct told, hook);
+	struct mcp_side_told *t = list_entry(h, struct mcp_side_told, hook);
 
 	arena_done(&t->arena);
 	free(t);
 }
 
-static struct told *find_told(const struct client *s)
+static struct mcp_side_told *find_told(const struct client *s)
 {
-	struct client_hook *h = s ? client_find_hook(s, on_closed) : NULL;
+	struct client_hook *h = s ? client_find_hook(s, mcp_side_on_closed) : NULL;
 
-	return h ? list_entry(h, struct told, hook) : NULL;
+	return h ? list_entry(h, struct mcp_side_told, hook) : NULL;
 }
 
-static struct told *have_told(struct client *s)
+static struct mcp_side_told *have_told(struct client *s)
 {
-	struct told *t = find_told(s);
+	struct mcp_side_told *t = find_told(s);
 
 	if (t)
 		return t;
@@ -54,7 +54,7 @@ static struct told *have_told(struct client *s)
 	if (!t)
 		return NULL;
 	arena_init(&t->arena, TOLD_MAX);
-	t->hook.closed = on_closed;
+	t->hook.closed = mcp_side_on_closed;
 	t->side.groups = GROUPS_ALL;
 	client_add_hook(s, &t->hook);
 	return t;
@@ -104,8 +104,8 @@ static int read_groups(const struct value *names, unsigned *ret, struct error *e
 	return 0;
 }
 
-static int keep(struct arena *a, struct text from, size_t max, const char *field, struct text *to,
-		struct error *error)
+static int mcp_side_keep(struct arena *a, struct text from, size_t max, const char *field,
+			 struct text *to, struct error *error)
 {
 	if (from.len > max)
 		return refuse_field(error, field, "%s is longer than %zu bytes", field, max);
@@ -114,7 +114,7 @@ static int keep(struct arena *a, struct text from, size_t max, const char *field
 	return from.len > 0 ? arena_copy_text(a, from, to) : 0;
 }
 
-static int check_folder(struct text folder, struct error *error)
+static int mcp_side_check_folder(struct text folder, struct error *error)
 {
 	if (folder.len > 0 && folder.data[0] != '/')
 		return refuse_field(error, "folder", "folder must be an absolute path, not '%.*s'",
@@ -125,11 +125,11 @@ static int check_folder(struct text folder, struct error *error)
 static int read_opening(const struct open_in *in, struct arena *a, struct side *side,
 			struct error *error)
 {
-	return keep(a, in->project, PROJECT_NAME_MAX, "project", &side->project, error) ?:
-	       keep(a, in->folder, PROJECT_NAME_MAX, "folder", &side->folder, error) ?:
-	       check_folder(in->folder, error) ?:
-	       keep(a, in->session_id, NAME_MAX_BYTES, "session_id", &side->session, error) ?:
-	       keep(a, in->run_id, NAME_MAX_BYTES, "run_id", &side->run, error) ?:
+	return mcp_side_keep(a, in->project, PROJECT_NAME_MAX, "project", &side->project, error) ?:
+	       mcp_side_keep(a, in->folder, PROJECT_NAME_MAX, "folder", &side->folder, error) ?:
+	       mcp_side_check_folder(in->folder, error) ?:
+	       mcp_side_keep(a, in->session_id, NAME_MAX_BYTES, "session_id", &side->session, error) ?:
+	       mcp_side_keep(a, in->run_id, NAME_MAX_BYTES, "run_id", &side->run, error) ?:
 	       read_groups(in->tools, &side->groups, error);
 }
 
@@ -137,7 +137,7 @@ static int read_opening(const struct open_in *in, struct arena *a, struct side *
 static struct done handle_open(struct call *c)
 {
 	struct side side = {.groups = GROUPS_ALL};
-	struct told *t = have_told(c->client);
+	struct mcp_side_told *t = have_told(c->client);
 	struct arena a;
 	int r;
 
@@ -182,7 +182,7 @@ bool side_recognise(const struct value *first)
 	return is_opening(first) || mcp_recognise(first);
 }
 
-static int copy(struct call *c, struct text from, struct text *to)
+static int mcp_side_copy(struct call *c, struct text from, struct text *to)
 {
 	return from.data ? arena_copy_text(&c->arena, from, to) : 0;
 }
@@ -191,14 +191,14 @@ static int copy(struct call *c, struct text from, struct text *to)
 static int copy_told(struct call *c, const struct side *told, struct side *side)
 {
 	side->groups = told->groups;
-	return copy(c, told->project, &side->project) ?: copy(c, told->folder, &side->folder) ?:
-	       copy(c, told->session, &side->session) ?: copy(c, told->run, &side->run);
+	return mcp_side_copy(c, told->project, &side->project) ?: mcp_side_copy(c, told->folder, &side->folder) ?:
+	       mcp_side_copy(c, told->session, &side->session) ?: mcp_side_copy(c, told->run, &side->run);
 }
 
 /* Over HTTP, every request stands for itself. */
 static int read_side(struct call *c, const struct http_request *http)
 {
-	const struct told *told = find_told(c->client);
+	const struct mcp_side_told *told = find_told(c->client);
 	struct side *side = arena_zalloc(&c->arena, sizeof(*side));
 	int r = 0;
 
@@ -208,7 +208,7 @@ static int read_side(struct call *c, const struct http_request *http)
 	if (told)
 		r = copy_told(c, &told->side, side);
 	if (r == 0 && http)
-		r = copy(c, http_header_find(http, "Koine-Project"), &side->asked);
+		r = mcp_side_copy(c, http_header_find(http, "Koine-Project"), &side->asked);
 	mcp_set_own(c, side);
 	return r;
 }
@@ -260,7 +260,7 @@ static void take_root(struct call *c)
 	char path[PROJECT_NAME_MAX + 1];
 
 	if (read_file_uri(mcp_root(c), path, sizeof(path)))
-		(void)copy(c, text_of(path), &side->root);
+		(void)mcp_side_copy(c, text_of(path), &side->root);
 	side->then(c);
 }
 
@@ -287,7 +287,7 @@ const struct side *call_side(const struct call *c)
 
 bool side_offers(const struct call *c, const struct mcp_tool *tool)
 {
-	const struct told *told = find_told(c->client);
+	const struct mcp_side_told *told = find_told(c->client);
 	const unsigned *group = tool->row.arg;
 	unsigned chosen = told ? told->side.groups : (unsigned)GROUPS_ALL;
 

@@ -15,7 +15,7 @@ enum {
 
 static const unsigned group = GROUP_TASKS;
 
-struct add_in {
+struct mcp_task_add_in {
 	struct text prompt;
 	struct text agent;
 	double priority;
@@ -25,13 +25,13 @@ struct add_in {
 	int64_t retries;
 };
 
-struct one_in {
+struct mcp_task_one_in {
 	struct text id;
 	int64_t offset;
 	int64_t max;
 };
 
-struct list_in {
+struct mcp_task_list_in {
 	struct text state;
 	struct text group;
 	int64_t limit;
@@ -54,7 +54,7 @@ static void on_added(void *arg, int r, const struct task_submitted *task, const 
 /* It runs where its client works. */
 static struct done handle_add(struct call *c)
 {
-	const struct add_in *in = c->in;
+	const struct mcp_task_add_in *in = c->in;
 	struct task_new new = {
 		.task = {.prompt = in->prompt,
 			 .runner = in->agent,
@@ -129,7 +129,7 @@ static void write_task(struct call *c, struct json *j, const struct task *t, boo
 
 static int get_work(struct call *c)
 {
-	const struct one_in *in = c->in;
+	const struct mcp_task_one_in *in = c->in;
 
 	return task_get(call_tasks(c), c->lane, &c->arena, (struct text) {0}, in->id, c->state,
 			NULL, &c->error);
@@ -153,7 +153,7 @@ static struct done handle_get(struct call *c)
 	return c->state ? call_work(c, READER, get_work, get_then) : call_fail(c, -ENOMEM);
 }
 
-struct finding {
+struct mcp_task_finding {
 	struct task_filter filter;
 	struct task *tasks;
 	unsigned n;
@@ -161,14 +161,14 @@ struct finding {
 
 static int list_work(struct call *c)
 {
-	struct finding *f = c->state;
+	struct mcp_task_finding *f = c->state;
 
 	return task_list(call_tasks(c), c->lane, &c->arena, &f->filter, &f->tasks, &f->n, NULL);
 }
 
 static struct done list_then(struct call *c, int r)
 {
-	const struct finding *f = c->state;
+	const struct mcp_task_finding *f = c->state;
 	struct json *j;
 
 	if (r != 0)
@@ -183,10 +183,10 @@ static struct done list_then(struct call *c, int r)
 	return call_reply_object(c);
 }
 
-static struct done handle_list(struct call *c)
+static struct done mcp_task_handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
-	struct finding *f = arena_zalloc(&c->arena, sizeof(*f));
+	const struct mcp_task_list_in *in = c->in;
+	struct mcp_task_finding *f = arena_zalloc(&c->arena, sizeof(*f));
 	enum task_skips skips = SKIPS_TOO;
 	enum task_state state;
 	bool given = task_word_parse(in->state, &state, &skips);
@@ -206,7 +206,7 @@ static struct done handle_list(struct call *c)
 
 static struct done handle_output(struct call *c)
 {
-	const struct one_in *in = c->in;
+	const struct mcp_task_one_in *in = c->in;
 	int64_t max = in->max > 0 && in->max < OUTPUT_MAX ? in->max : OUTPUT_MAX;
 	int64_t offset = in->offset >= 0 && c->given[1] ? in->offset : -max;
 	struct task_output out = {.offset = offset, .max = (size_t)max};
@@ -225,14 +225,14 @@ static struct done handle_output(struct call *c)
 static void on_cancelled(void *arg, int r, const struct error *error)
 {
 	struct call *c = arg;
-	const struct one_in *in = c->in;
+	const struct mcp_task_one_in *in = c->in;
 
 	(void)call_answer(c, r, error, PAIRS(JSON_TEXT("cancelled", in->id)));
 }
 
 static struct done handle_cancel(struct call *c)
 {
-	const struct one_in *in = c->in;
+	const struct mcp_task_one_in *in = c->in;
 
 	return call_await(c, task_cancel(call_tasks(c), (struct text) {0}, in->id, on_cancelled, c,
 					 &c->error));
@@ -240,37 +240,37 @@ static struct done handle_cancel(struct call *c)
 
 /* ---- the tools ---- */
 
-#define ID FIELD(STRING, one_in, id, "Id of the task, such as task-0003", .required = true)
+#define ID FIELD(STRING, mcp_task_one_in, id, "Id of the task, such as task-0003", .required = true)
 
 static const struct field add_fields[] = {
-	FIELD(STRING, add_in, prompt,
+	FIELD(STRING, mcp_task_add_in, prompt,
 	      "Prompt, with all context that the agent needs: the agent does not see this "
 	      "conversation",
 	      .required = true),
-	FIELD(STRING, add_in, agent,
+	FIELD(STRING, mcp_task_add_in, agent,
 	      "Name of an agent in koine's settings, or \"claude\"; default: the default agent",
 	      .for_humans = HUMANS_IF_RUNNER),
-	FIELD(NUMBER, add_in, priority,
+	FIELD(NUMBER, mcp_task_add_in, priority,
 	      "Priority (default 0); tasks with higher numbers start first"),
-	FIELD(STRING, add_in, group, "Group of the task"),
-	FIELD(ARRAY, add_in, after,
+	FIELD(STRING, mcp_task_add_in, group, "Group of the task"),
+	FIELD(ARRAY, mcp_task_add_in, after,
 	      "Ids of tasks that must complete before this task "
 	      "starts",
 	      .items = FIELD_STRING),
-	FIELD(INT, add_in, timeout_seconds,
+	FIELD(INT, mcp_task_add_in, timeout_seconds,
 	      "Timeout in seconds; default: the timeout in koine's settings",
 	      RANGE(0, TIMEOUT_MAX_S)),
-	FIELD(INT, add_in, retries, "Number of retries after a failure"),
+	FIELD(INT, mcp_task_add_in, retries, "Number of retries after a failure"),
 };
 
 static const struct field id_fields[] = {ID};
 
 static const struct field output_fields[] = {
 	ID,
-	FIELD(INT, one_in, offset,
+	FIELD(INT, mcp_task_one_in, offset,
 	      "Offset of the first byte to return; default: the end of the "
 	      "output"),
-	FIELD(INT, one_in, max, "Maximum number of bytes, up to 1000000",
+	FIELD(INT, mcp_task_one_in, max, "Maximum number of bytes, up to 1000000",
 	      .default_number = OUTPUT_DEFAULT),
 };
 
@@ -278,10 +278,10 @@ static const char *const states[] = {"queued",  "running",   "completed", "faile
 				     "skipped", "cancelled", NULL};
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, state, "Return only tasks in this state", .words = states),
-	FIELD(STRING, list_in, group, "Return only tasks of this group"),
-	FIELD(INT, list_in, limit, "Maximum number of tasks, up to 1000", .default_number = 20,
-	      AT_LEAST(0)),
+	FIELD(STRING, mcp_task_list_in, state, "Return only tasks in this state", .words = states),
+	FIELD(STRING, mcp_task_list_in, group, "Return only tasks of this group"),
+	FIELD(INT, mcp_task_list_in, limit, "Maximum number of tasks, up to 1000",
+	      .default_number = 20, AT_LEAST(0)),
 };
 
 #define A_TASK                                                                                     \
@@ -293,32 +293,32 @@ static const struct mcp_tool tools[] = {
 		 "Queue a task for another agent, which works in the background in this "
 		 "folder. Returns the task id at once; task_get returns its state and "
 		 "result.",
-		 FIELDS(add_fields, add_in), .handle = handle_add, .flags = METHOD_LATER,
+		 FIELDS(add_fields, mcp_task_add_in), .handle = handle_add, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Add a task",
 	 .output_schema = A_TASK,
 	 .hints = MCP_HARMLESS},
 	{.row = {"task_get", "Return one task: its state, its result or error, and its timestamps.",
-		 FIELDS(id_fields, one_in), .handle = handle_get, .flags = METHOD_LATER,
+		 FIELDS(id_fields, mcp_task_one_in), .handle = handle_get, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Get a task",
 	 .output_schema = A_TASK,
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
-	{.row = {"task_list", "List tasks, newest first.", FIELDS(list_fields, list_in),
-		 .handle = handle_list, .flags = METHOD_LATER, .arg = &group},
+	{.row = {"task_list", "List tasks, newest first.", FIELDS(list_fields, mcp_task_list_in),
+		 .handle = mcp_task_handle_list, .flags = METHOD_LATER, .arg = &group},
 	 .title = "List tasks",
 	 .output_schema = "{\"type\":\"object\",\"properties\":{\"tasks\":{\"type\":\"array\","
 			  "\"items\":" A_TASK "}},\"required\":[\"tasks\"]}",
 	 .hints = MCP_READ_ONLY | MCP_CLOSED},
 	{.row = {"task_cancel", "Cancel a queued or running task and terminate its processes.",
-		 FIELDS(id_fields, one_in), .handle = handle_cancel, .flags = METHOD_LATER,
+		 FIELDS(id_fields, mcp_task_one_in), .handle = handle_cancel, .flags = METHOD_LATER,
 		 .arg = &group},
 	 .title = "Cancel a task",
 	 .output_schema =
 		 "{\"type\":\"object\",\"properties\":{\"cancelled\":{\"type\":\"string\"}}}",
 	 .hints = MCP_CLOSED},
 	{.row = {"task_output", "Return the end of a task's output, or the output from an offset.",
-		 FIELDS(output_fields, one_in), .handle = handle_output, .where = READER,
+		 FIELDS(output_fields, mcp_task_one_in), .handle = handle_output, .where = READER,
 		 .arg = &group},
 	 .title = "Get task output",
 	 .output_schema = "{\"type\":\"object\",\"properties\":{\"output\":{\"type\":\"string\"},"

@@ -28,7 +28,7 @@ static const struct {
 	{"chat.", "conversation", "conversation"},
 };
 
-static void tell(struct watch *w, const char *scheme, struct text id)
+static void mcp_watch_notify(struct watch *w, const char *scheme, struct text id)
 {
 	char uri[URI_MAX];
 	int n = snprintf(uri, sizeof(uri), "%s://%.*s", scheme, TEXT_ARGS(id));
@@ -37,7 +37,7 @@ static void tell(struct watch *w, const char *scheme, struct text id)
 		mcp_updated(w->mcp, (struct text) {uri, (size_t)n});
 }
 
-static int on_event(void *arg, const struct event *e)
+static int mcp_watch_on_event(void *arg, const struct event *e)
 {
 	struct watch *w = arg;
 	struct value *data = NULL;
@@ -49,15 +49,15 @@ static int on_event(void *arg, const struct event *e)
 	if (value_unpack(&a, e->data, &data) == 0) {
 		for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
 			if (text_begins(e->type, text_of(sources[i].type)))
-				tell(w, sources[i].scheme,
-				     value_text(value_find(data, sources[i].member)));
+				mcp_watch_notify(w, sources[i].scheme,
+						 value_text(value_find(data, sources[i].member)));
 		}
 	}
 	arena_done(&a);
 	return 0;
 }
 
-static int on_gone(void *arg, int64_t n)
+static int mcp_watch_on_gone(void *arg, int64_t n)
 {
 	return 0;
 }
@@ -69,7 +69,8 @@ int watch_start(struct mcp *m, struct events *events, struct watch **ret_watch)
 	const struct event_filter filter = {.types = types,
 					    .n_types = sizeof(types) / sizeof(types[0])};
 	struct watch *w = calloc(1, sizeof(*w));
-	const struct event_sink sink = {.on_event = on_event, .on_gone = on_gone, .arg = w};
+	const struct event_sink sink = {
+		.on_event = mcp_watch_on_event, .on_gone = mcp_watch_on_gone, .arg = w};
 	int r;
 
 	if (!w)

@@ -29,7 +29,7 @@ static const struct dialect_token token = {.file = offsetof(struct metrics_setti
 
 /* ---- the last day: kept whether or not somebody listens ---- */
 
-static int start(struct dialect_host *h, struct error *error)
+static int metric_dialect_start(struct dialect_host *h, struct error *error)
 {
 	struct samples *s = NULL;
 	int r = samples_start(h->daemon->server, h->daemon->engine, &s);
@@ -39,7 +39,7 @@ static int start(struct dialect_host *h, struct error *error)
 }
 
 /* Also after a start that failed, when the server is gone already. */
-static int release(struct dialect_host *h, struct error *error)
+static int metric_dialect_release(struct dialect_host *h, struct error *error)
 {
 	samples_free(h->state);
 	h->state = NULL;
@@ -49,11 +49,13 @@ static int release(struct dialect_host *h, struct error *error)
 static int stopping(struct dialect_host *h, struct error *error)
 {
 	h->daemon->server->samples = NULL;
-	return release(h, error);
+	return metric_dialect_release(h, error);
 }
 
 static const struct dialect_life life = {
-	.steps = {[DIALECT_START] = start, [DIALECT_STOPPING] = stopping, [DIALECT_FREE] = release},
+	.steps = {[DIALECT_START] = metric_dialect_start,
+		  [DIALECT_STOPPING] = stopping,
+		  [DIALECT_FREE] = metric_dialect_release},
 	.token = &token,
 };
 

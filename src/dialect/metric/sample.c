@@ -70,7 +70,7 @@ static void take_spend(const struct spend *spend, struct sample *to)
 		take_row(&spend->other, to);
 }
 
-static void take(const struct samples *s, struct sample *to)
+static void metric_sample_take(const struct samples *s, struct sample *to)
 {
 	const struct engine *e = s->engine;
 	struct task_counts tasks = {0};
@@ -91,7 +91,7 @@ static void on_minute(void *arg)
 {
 	struct samples *s = arg;
 
-	take(s, &s->rows[(s->first + s->n) % SAMPLES_MAX]);
+	metric_sample_take(s, &s->rows[(s->first + s->n) % SAMPLES_MAX]);
 	if (s->n < SAMPLES_MAX)
 		s->n++;
 	else
@@ -160,7 +160,7 @@ struct done metric_samples(struct call *c)
 	for (unsigned i = 0; s && i < s->n; i++)
 		write(j, &s->rows[(s->first + i) % SAMPLES_MAX]);
 	if (s) {
-		take(s, &now);
+		metric_sample_take(s, &now);
 		write(j, &now);
 	}
 	json_end_array(j);

@@ -41,7 +41,7 @@ static void write_context(void *arg, int r, const struct chat_counts *n, const s
 }
 
 /* If the conversation is in memory, this answers within the same turn of the loop. */
-static struct done count(struct call *c, chat_counts_fn fn)
+static struct done nexus_context_count(struct call *c, chat_counts_fn fn)
 {
 	const struct nexus_in *in = c->in;
 	struct nexus_target at = nexus_target(c, in->agent_id);
@@ -57,12 +57,12 @@ static struct done count(struct call *c, chat_counts_fn fn)
 
 struct done nexus_get_tokens(struct call *c)
 {
-	return count(c, write_tokens);
+	return nexus_context_count(c, write_tokens);
 }
 
 struct done nexus_get_context(struct call *c)
 {
-	return count(c, write_context);
+	return nexus_context_count(c, write_context);
 }
 
 /* ---- messages ---- */

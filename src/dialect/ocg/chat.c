@@ -9,7 +9,7 @@
 #include "dialect/ocg/ocg.h"
 
 /* A question until it is answered; lives in the call's arena. */
-struct asked {
+struct ocg_chat_asked {
 	struct call *call;
 	struct chat_ask ask;
 };
@@ -60,7 +60,7 @@ static void fail_chat(struct call *c, const struct chat_answer *a)
 /* Answering comes last, because it may bring the connection's next question. */
 static void chat_done(void *arg, const struct chat_answer *a)
 {
-	const struct asked *asked = arg;
+	const struct ocg_chat_asked *asked = arg;
 	struct call *c = asked->call;
 	struct ocg_peer *p = c->client ? ocg_peer_of(c) : NULL;
 
@@ -117,7 +117,7 @@ static int read_ask(struct call *c, struct chat_ask *ask)
 
 struct done ocg_chat(struct call *c)
 {
-	struct asked *asked = arena_zalloc(&c->arena, sizeof(*asked));
+	struct ocg_chat_asked *asked = arena_zalloc(&c->arena, sizeof(*asked));
 	const struct chat_sink sink = {.on_done = chat_done, .arg = asked};
 	struct chat_turn *turn = NULL;
 	int r;

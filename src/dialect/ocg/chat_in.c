@@ -26,7 +26,7 @@ struct history {
 	unsigned n_numbered;          /* calls and results that came without an id */
 };
 
-static struct text text_in(const struct value *v, const char *key)
+static struct text ocg_chat_in_text_in(const struct value *v, const char *key)
 {
 	struct text t = value_text(value_find(v, key));
 
@@ -128,7 +128,7 @@ static struct text call_of(const struct history *h, struct text given)
 
 /* Returns the message with the result of that call if there is one, else a new message. The
  * search is bounded, since no answer has more calls. */
-static struct message *place_of(struct history *h, struct text id)
+static struct message *ocg_chat_in_place_of(struct history *h, struct text id)
 {
 	for (unsigned i = h->n; i > 0 && h->n - i < AGENT_CALLS_MAX; i--) {
 		struct message *m = &h->list[i - 1];
@@ -145,7 +145,7 @@ static void add_result(struct history *h, struct text id, struct text text, bool
 {
 	struct text call = call_of(h, id);
 
-	*place_of(h, call) = (struct message) {
+	*ocg_chat_in_place_of(h, call) = (struct message) {
 		.role = MESSAGE_TOOL,
 		.call_id = call,
 		.text = text,
@@ -165,7 +165,7 @@ static int add_results(struct history *h, const struct value *results)
 
 		if (r != 0)
 			return r;
-		add_result(h, text_in(item, "ID"), text, is_failure(v));
+		add_result(h, ocg_chat_in_text_in(item, "ID"), text, is_failure(v));
 	}
 	return 0;
 }
@@ -184,9 +184,9 @@ static int read_calls(struct history *h, const struct value *list, struct messag
 		struct tool_call *call = &calls[m->n_calls++];
 
 		*call = (struct tool_call) {
-			.id = text_in(item, "ID"),
-			.name = text_in(function, "Name"),
-			.arguments = text_in(function, "Arguments"),
+			.id = ocg_chat_in_text_in(item, "ID"),
+			.name = ocg_chat_in_text_in(function, "Name"),
+			.arguments = ocg_chat_in_text_in(function, "Arguments"),
 		};
 		if (make_id(h, &call->id) != 0)
 			return -ENOMEM;
@@ -200,7 +200,8 @@ static int add_answer(struct history *h, const struct value *m)
 	struct message *at = &h->list[h->n++];
 	int r;
 
-	*at = (struct message) {.role = MESSAGE_ASSISTANT, .text = text_in(m, "Content")};
+	*at = (struct message) {.role = MESSAGE_ASSISTANT,
+				.text = ocg_chat_in_text_in(m, "Content")};
 	r = read_calls(h, value_find(m, "ToolCalls"), at);
 	h->caller = at;
 	h->answered = 0;
@@ -211,8 +212,8 @@ static int add_answer(struct history *h, const struct value *m)
 static int add_message(struct history *h, const struct value *m)
 {
 	const struct value *results = value_find(m, "ToolExecutionResults");
-	struct text role = text_in(m, "Role");
-	struct text content = text_in(m, "Content");
+	struct text role = ocg_chat_in_text_in(m, "Role");
+	struct text content = ocg_chat_in_text_in(m, "Content");
 	bool is_tool = text_is(role, "tool");
 	bool results_first = has_calls(h) || is_tool;
 	int r;
@@ -243,8 +244,9 @@ static int read_messages(struct history *h, const struct value *messages, struct
 	if (!h->list)
 		return -ENOMEM;
 	for (const struct value *m = n > 0 ? messages->first : NULL; m && r == 0; m = m->next) {
-		if (text_is(text_in(m, "Role"), "system"))
-			r = chat_wire_join(h->arena, ret_system, &room, text_in(m, "Content"));
+		if (text_is(ocg_chat_in_text_in(m, "Role"), "system"))
+			r = chat_wire_join(h->arena, ret_system, &room,
+					   ocg_chat_in_text_in(m, "Content"));
 		else
 			r = add_message(h, m);
 	}
@@ -289,7 +291,7 @@ static bool had_result(const struct ocg_chain *chain, struct text id)
 
 /* Whether the results can belong to the chain's last calls. Results of its earlier calls may
  * come with them. */
-static bool fits(const struct ocg_chain *chain, const struct history *h, unsigned at)
+static bool ocg_chat_in_fits(const struct ocg_chain *chain, const struct history *h, unsigned at)
 {
 	const struct message *caller = &chain->said[chain->n_said - 1];
 	unsigned n = 0;
@@ -324,7 +326,7 @@ static const struct ocg_chain *find_chain(const struct list *chains, const struc
 		if (follows_question(h, at) &&
 		    !text_equal(chain->said[0].text, h->list[at - 1].text))
 			continue;
-		if (fits(chain, h, at))
+		if (ocg_chat_in_fits(chain, h, at))
 			return chain;
 	}
 	return NULL;
@@ -418,7 +420,7 @@ static int read_tools(struct arena *a, const struct value *list, struct chat_ask
 		const struct value *schema = value_find(function, "Parameters");
 		struct agent_tool *tool = &tools[ask->n_tools++];
 
-		tool->name = text_in(function, "Name");
+		tool->name = ocg_chat_in_text_in(function, "Name");
 		tool->description = value_text(value_find(function, "Description"));
 		if (schema && schema->kind == VALUE_OBJECT && schema->len > 0)
 			r = result_text(a, schema, &tool->schema);

@@ -153,7 +153,7 @@ static int find_same(struct call *c)
 }
 
 /* On the writer's thread. */
-static int add(struct call *c)
+static int ocg_memory_add(struct call *c)
 {
 	const struct ocg_memory_in *in = c->in;
 	const struct memory_new new = {
@@ -191,7 +191,7 @@ static struct done found_same(struct call *c, int r)
 
 	if (r != 0 || s->duplicate)
 		return stored(c, r);
-	return call_work(c, WRITER, add, stored);
+	return call_work(c, WRITER, ocg_memory_add, stored);
 }
 
 struct done ocg_store(struct call *c)

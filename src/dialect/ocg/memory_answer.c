@@ -13,7 +13,8 @@ enum {
 };
 
 /* In local time, which people expect. */
-static void write_time(struct json *j, const char *key, int64_t ms, const char *format)
+static void ocg_memory_answer_write_time(struct json *j, const char *key, int64_t ms,
+					 const char *format)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	char text[64] = "";
@@ -45,19 +46,19 @@ static void write_hit(struct json *j, const struct memory *m)
 	json_member_str(j, "score", score);
 	json_member_bool(j, "matched", true);
 	json_member_text(j, "source", m->source);
-	write_time(j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M");
-	write_time(j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M");
+	ocg_memory_answer_write_time(j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M");
+	ocg_memory_answer_write_time(j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M");
 	json_end_object(j);
 }
 
 /* The hits that the answer contains. */
-struct told {
+struct ocg_memory_answer_told {
 	const struct memory *hits[MEMORY_LIMIT_MAX];
 	unsigned n;
 };
 
 /* Writes the same hits again as text for people. */
-static void write_sentence(struct json *j, const struct told *told)
+static void write_sentence(struct json *j, const struct ocg_memory_answer_told *told)
 {
 	struct buf text;
 
@@ -97,7 +98,7 @@ static bool take_room(struct buf *room, const struct memory *m)
 
 /* Chooses hits in their order. A hit that is too long is skipped for those behind it. */
 static int choose(size_t max, struct text query, const struct memory *hits, unsigned n,
-		  struct told *told)
+		  struct ocg_memory_answer_told *told)
 {
 	struct buf room;
 	struct json j = json_writer(&room);
@@ -119,7 +120,7 @@ static int choose(size_t max, struct text query, const struct memory *hits, unsi
 void ocg_answer_found(struct buf *out, struct text query, const struct memory *hits, unsigned n)
 {
 	struct json j = json_writer(out);
-	struct told told;
+	struct ocg_memory_answer_told told;
 
 	out->err = choose(out->max, query, hits, n, &told);
 	json_begin_object(&j);
@@ -149,8 +150,8 @@ void ocg_answer_entry(struct buf *out, const struct memory *m)
 	json_member_text(&j, "category", m->category);
 	write_importance(&j, m);
 	json_member_text(&j, "source", m->source);
-	write_time(&j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M:%S");
-	write_time(&j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M:%S");
+	ocg_memory_answer_write_time(&j, "createdAt", m->created_ms, "%Y-%m-%d %H:%M:%S");
+	ocg_memory_answer_write_time(&j, "updatedAt", m->updated_ms, "%Y-%m-%d %H:%M:%S");
 	json_end_object(&j);
 }
 

@@ -66,7 +66,7 @@ struct pulses {
 	const struct event *newest; /* NULL: the log holds none */
 };
 
-static int look(struct call *c, struct pulses *ret)
+static int ocg_pulse_look(struct call *c, struct pulses *ret)
 {
 	const struct text type = TEXT(PULSE_ADDED);
 	const struct event_filter filter = {.types = &type, .n_types = 1};
@@ -120,7 +120,7 @@ struct done ocg_pulse_status(struct call *c)
 	struct done done;
 	struct buf text;
 	struct json j = json_writer(&text);
-	int r = need_agent(c) ?: look(c, &pulses);
+	int r = need_agent(c) ?: ocg_pulse_look(c, &pulses);
 
 	if (r != 0)
 		return call_fail(c, r);

@@ -39,7 +39,7 @@ struct answering {
 	struct text document;
 };
 
-static void deliver(struct client *s, struct call *c)
+static void page_answer_deliver(struct client *s, struct call *c)
 {
 	const struct answering *a = c->opened;
 	const struct http_response response = {.status = 200,
@@ -61,7 +61,7 @@ int page_answer_head(struct call *c, const struct http_request *r)
 	c->opened = arena_zalloc(&c->arena, sizeof(struct answering));
 	if (!c->opened)
 		return -ENOMEM;
-	c->deliver = deliver;
+	c->deliver = page_answer_deliver;
 	return 0;
 }
 

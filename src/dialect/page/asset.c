@@ -9,7 +9,7 @@
 #include "dialect/page/page.h"
 
 /* A call's `opened`; in its arena. */
-struct asked {
+struct page_asset_asked {
 	const struct page_asset *asset;
 	bool worker;
 };
@@ -18,7 +18,7 @@ static const char worker[] =
 	"self.addEventListener('install', () => self.skipWaiting());\n"
 	"self.addEventListener('activate', () => self.registration.unregister());\n";
 
-static const struct page_asset *find(struct text name)
+static const struct page_asset *page_asset_find(struct text name)
 {
 	for (unsigned i = 0; i < page_n_assets; i++) {
 		if (text_is(name, page_assets[i].name))
@@ -27,9 +27,9 @@ static const struct page_asset *find(struct text name)
 	return NULL;
 }
 
-static void deliver(struct client *s, struct call *c)
+static void page_asset_deliver(struct client *s, struct call *c)
 {
-	const struct asked *a = c->opened;
+	const struct page_asset_asked *a = c->opened;
 	struct http_response response = {
 		.status = 200,
 		.extra = "Cache-Control: no-store\r\nContent-Encoding: gzip\r\n"
@@ -53,20 +53,20 @@ static void deliver(struct client *s, struct call *c)
 
 int page_asset_head(struct call *c, const struct http_request *r)
 {
-	struct asked *a = arena_zalloc(&c->arena, sizeof(*a));
+	struct page_asset_asked *a = arena_zalloc(&c->arena, sizeof(*a));
 
 	if (!a)
 		return -ENOMEM;
 	c->opened = a;
-	c->deliver = deliver;
-	a->asset = find(c->path_name.data ? c->path_name : TEXT("index.html"));
+	c->deliver = page_asset_deliver;
+	a->asset = page_asset_find(c->path_name.data ? c->path_name : TEXT("index.html"));
 	a->worker = page_is_worker(r);
 	return 0;
 }
 
 struct done page_asset(struct call *c)
 {
-	const struct asked *a = c->opened;
+	const struct page_asset_asked *a = c->opened;
 
 	if (!a->asset && !a->worker)
 		return call_fail(c, refuse(&c->error, REFUSE_NOT_FOUND, "file not found"));

@@ -65,7 +65,7 @@ static void send_cookie(struct client *s, const struct call *c, const struct ent
 	http_send_as(s, &response, welcome, sizeof(welcome) - 1);
 }
 
-static void deliver(struct client *s, struct call *c)
+static void page_enter_deliver(struct client *s, struct call *c)
 {
 	if (!s)
 		return;
@@ -86,11 +86,11 @@ int page_enter_head(struct call *c, const struct http_request *r)
 	snprintf(e->host, sizeof(e->host), "%.*s", TEXT_ARGS(http_host(r)));
 	e->fresh.behind = page_is_behind(c->endpoint->settings, r);
 	c->opened = e;
-	c->deliver = deliver;
+	c->deliver = page_enter_deliver;
 	return program.data ? arena_copy_text(&c->arena, program, &e->fresh.program) : 0;
 }
 
-static int make(struct call *c, struct entry *e)
+static int page_enter_make(struct call *c, struct entry *e)
 {
 	int r = uuid4(e->id) ?: page_secret(e->secret);
 
@@ -129,7 +129,7 @@ struct done page_enter(struct call *c)
 	if (!page_session_take_link(call_page_sessions(c), text_of(digest), clock_utc_ms()))
 		return call_fail(c, refuse(&c->error, REFUSE_FORBIDDEN,
 					   "This link was already used or has expired."));
-	r = make(c, e) ?: let_in(c, e);
+	r = page_enter_make(c, e) ?: let_in(c, e);
 	if (r != 0)
 		return call_fail(c, r);
 	log_info("browser signed in", "id=%s uid=%lld proxied=%s", e->id, (long long)e->fresh.uid,

@@ -51,7 +51,7 @@ void page_hand_over(const struct server *s, struct page_handover *ret)
 	ret->held = page_held();
 }
 
-static void take(struct page_sessions *v, struct text line)
+static void page_handover_take(struct page_sessions *v, struct text line)
 {
 	char text[LINE_LEN], id[UUID_LEN + 1], digest[PAGE_SESSION_DIGEST_LEN + 1];
 	struct page_session row = {.behind = false};
@@ -91,7 +91,7 @@ static bool take_sessions(const struct server *s, int fd)
 		return false;
 	}
 	while (rest.len > 0 && text_next(&rest, '\n', &line))
-		take(opts->engine->page_sessions, line);
+		page_handover_take(opts->engine->page_sessions, line);
 	return true;
 }
 

@@ -31,7 +31,7 @@ static bool is_port(const char *t, size_t len)
 			    strspn(t + 1, "0123456789") >= len - 1);
 }
 
-static bool is_named(struct text host)
+static bool page_origin_is_named(struct text host)
 {
 	struct text name = without_port(host);
 	const size_t len = PAGE_LABEL_LEN + sizeof(suffix) - 1;
@@ -55,7 +55,7 @@ enum page_host page_host(const struct page_settings *s, const struct http_reques
 		return PAGE_FOREIGN;
 	if (page_is_behind(s, r))
 		return PAGE_BEHIND;
-	if (is_named(host))
+	if (page_origin_is_named(host))
 		return PAGE_NAMED;
 	return gate_host_is_loopback(r) ? PAGE_BARE : PAGE_FOREIGN;
 }
@@ -85,7 +85,7 @@ static void digest_both(struct text host, struct text secret, char out[DIGEST_HE
 
 void page_link_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1])
 {
-	digest_both(is_named(host) ? without_port(host) : host, secret, out);
+	digest_both(page_origin_is_named(host) ? without_port(host) : host, secret, out);
 }
 
 void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HEX_LEN + 1])
@@ -96,7 +96,7 @@ void page_secret_digest(struct text host, struct text secret, char out[DIGEST_HE
 /* ---- the other address of localhost ---- */
 
 /* Bound, and never listening: connections to it are refused, and browsers go on to ours. */
-static int hold(bool v6, unsigned port)
+static int page_origin_hold(bool v6, unsigned port)
 {
 	const struct sockaddr_in in4 = {.sin_family = AF_INET,
 					.sin_port = htons((uint16_t)port),
@@ -139,7 +139,7 @@ static bool is_v6(const struct endpoint *e)
 }
 
 /* The page is served at the other address, too. */
-static bool is_ours(const struct endpoint *e, bool v6, unsigned port)
+static bool page_origin_is_ours(const struct endpoint *e, bool v6, unsigned port)
 {
 	list_for_each (at, following, &e->server->endpoints) {
 		const struct endpoint *other = list_entry(at, struct endpoint, link);
@@ -170,9 +170,9 @@ int page_hold_port(const struct endpoint *e, struct error *error)
 	bool v6 = !is_v6(e);
 	int fd;
 
-	if ((held.port == port && held.v6 == v6) || is_ours(e, v6, port))
+	if ((held.port == port && held.v6 == v6) || page_origin_is_ours(e, v6, port))
 		return 0;
-	fd = hold(v6, port);
+	fd = page_origin_hold(v6, port);
 	if (fd == -EADDRINUSE)
 		return refuse(
 			error, REFUSE_UNAVAILABLE,

@@ -25,7 +25,7 @@ enum {
 };
 
 /* Of an endpoint. */
-struct streams {
+struct page_stream_streams {
 	struct list list;
 	unsigned n;
 };
@@ -33,13 +33,13 @@ struct streams {
 /* Told of its connection's end, and freed then. */
 struct stream_hook {
 	struct client_hook hook;
-	struct stream *stream; /* NULL: it has ended */
+	struct page_stream *stream; /* NULL: it has ended */
 };
 
 /* A call's `opened`; in its arena. */
-struct stream {
+struct page_stream {
 	struct list link;
-	struct streams *streams; /* NULL: not in a list */
+	struct page_stream_streams *streams; /* NULL: not in a list */
 	struct call *call;
 	struct stream_hook *hook;
 	struct event_subscriber *subscriber;
@@ -50,7 +50,7 @@ struct stream {
 
 int page_streams_new(struct arena *a, struct endpoint *e)
 {
-	struct streams *all = arena_zalloc(a, sizeof(*all));
+	struct page_stream_streams *all = arena_zalloc(a, sizeof(*all));
 
 	if (!all)
 		return -ENOMEM;
@@ -74,9 +74,9 @@ static void word(struct buf *out, const struct event *e)
 	buf_add_str(out, "\n\n");
 }
 
-static int on_event(void *arg, const struct event *e)
+static int page_stream_on_event(void *arg, const struct event *e)
 {
-	const struct stream *s = arg;
+	const struct page_stream *s = arg;
 	struct buf *words;
 
 	if (!s->call->client || !client_make_room(s->call->client, UNREAD_MAX))
@@ -87,9 +87,9 @@ static int on_event(void *arg, const struct event *e)
 	return call_stream(s->call, words->data, words->len);
 }
 
-static int on_gone(void *arg, int64_t n)
+static int page_stream_on_gone(void *arg, int64_t n)
 {
-	const struct stream *s = arg;
+	const struct page_stream *s = arg;
 	char text[80];
 	int len = snprintf(text, sizeof(text), "event: gone\ndata: {\"count\":%lld}\n\n",
 			   (long long)n);
@@ -97,9 +97,9 @@ static int on_gone(void *arg, int64_t n)
 	return call_stream(s->call, text, (size_t)len);
 }
 
-static enum event_look look(void *arg)
+static enum event_look page_stream_look(void *arg)
 {
-	const struct stream *s = arg;
+	const struct page_stream *s = arg;
 
 	return s->call->client && client_make_room(s->call->client, UNREAD_MAX / 2) ? EVENT_TAKES
 										    : EVENT_WAITS;
@@ -107,14 +107,14 @@ static enum event_look look(void *arg)
 
 static void give_sign(void *arg)
 {
-	const struct stream *s = arg;
+	const struct page_stream *s = arg;
 
 	(void)call_stream(s->call, ":\n\n", 3);
 }
 
 /* ---- its end ---- */
 
-static void let_go(struct stream *s)
+static void let_go(struct page_stream *s)
 {
 	event_unsubscribe(s->subscriber);
 	s->subscriber = NULL;
@@ -130,7 +130,7 @@ static void let_go(struct stream *s)
 	s->streams = NULL;
 }
 
-static void on_closed(struct client_hook *h)
+static void page_stream_on_closed(struct client_hook *h)
 {
 	struct stream_hook *hook = list_entry(h, struct stream_hook, hook);
 
@@ -139,7 +139,7 @@ static void on_closed(struct client_hook *h)
 	free(hook);
 }
 
-static void on_drained(struct client_hook *h)
+static void page_stream_on_drained(struct client_hook *h)
 {
 	const struct stream_hook *hook = list_entry(h, struct stream_hook, hook);
 
@@ -147,7 +147,7 @@ static void on_drained(struct client_hook *h)
 		event_resume(hook->stream->subscriber);
 }
 
-static void on_cancel(struct call *c, void *arg)
+static void page_stream_on_cancel(struct call *c, void *arg)
 {
 	let_go(arg);
 	(void)call_stream_end(c);
@@ -157,12 +157,12 @@ void page_streams_end(struct server *s, struct text page_session)
 {
 	list_for_each (at, following, &s->endpoints) {
 		const struct endpoint *e = list_entry(at, struct endpoint, link);
-		struct streams *all = e->dialect == &page_dialect ? e->state : NULL;
+		struct page_stream_streams *all = e->dialect == &page_dialect ? e->state : NULL;
 
 		if (!all)
 			continue;
 		list_for_each (one, next, &all->list) {
-			struct stream *stream = list_entry(one, struct stream, link);
+			struct page_stream *stream = list_entry(one, struct page_stream, link);
 
 			if (text_is(page_session, stream->page_session))
 				call_cancel(stream->call);
@@ -188,7 +188,7 @@ static int64_t read_id(struct text t)
 
 int page_events_head(struct call *c, const struct http_request *r)
 {
-	struct stream *s = arena_zalloc(&c->arena, sizeof(*s));
+	struct page_stream *s = arena_zalloc(&c->arena, sizeof(*s));
 	const struct page_session *who = NULL;
 	char digest[DIGEST_HEX_LEN + 1];
 
@@ -205,17 +205,18 @@ int page_events_head(struct call *c, const struct http_request *r)
 	return 0;
 }
 
-static int add_hook(struct stream *s)
+static int add_hook(struct page_stream *s)
 {
 	struct client *client = s->call->client;
-	struct client_hook *h = client_find_hook(client, on_closed);
+	struct client_hook *h = client_find_hook(client, page_stream_on_closed);
 	struct stream_hook *hook =
 		h ? list_entry(h, struct stream_hook, hook) : calloc(1, sizeof(*hook));
 
 	if (!hook)
 		return -ENOMEM;
 	if (!h) {
-		hook->hook = (struct client_hook) {.closed = on_closed, .drained = on_drained};
+		hook->hook = (struct client_hook) {.closed = page_stream_on_closed,
+						   .drained = page_stream_on_drained};
 		client_add_hook(client, &hook->hook);
 	}
 	hook->stream = s;
@@ -223,11 +224,13 @@ static int add_hook(struct stream *s)
 	return 0;
 }
 
-static int subscribe(struct stream *s, int64_t since)
+static int page_stream_subscribe(struct page_stream *s, int64_t since)
 {
 	static const struct event_filter all = {0};
-	const struct event_sink sink = {
-		.on_event = on_event, .on_gone = on_gone, .look = look, .arg = s};
+	const struct event_sink sink = {.on_event = page_stream_on_event,
+					.on_gone = page_stream_on_gone,
+					.look = page_stream_look,
+					.arg = s};
 	struct call *c = s->call;
 	int r = add_hook(s) ?: timer_new(c->server->loop, give_sign, s, &s->timer) ?:
 		event_subscribe(call_events(c), &all, since, &sink, &s->subscriber);
@@ -239,9 +242,9 @@ static int subscribe(struct stream *s, int64_t since)
 	return r;
 }
 
-static int begin(struct stream *s, int64_t since)
+static int page_stream_begin(struct page_stream *s, int64_t since)
 {
-	struct streams *all = s->call->endpoint->state;
+	struct page_stream_streams *all = s->call->endpoint->state;
 	char text[120];
 	int len =
 		snprintf(text, sizeof(text),
@@ -258,8 +261,8 @@ static int begin(struct stream *s, int64_t since)
 struct done page_events(struct call *c)
 {
 	const struct page_events_in *in = c->in;
-	const struct streams *all = c->endpoint->state;
-	struct stream *s = c->opened;
+	const struct page_stream_streams *all = c->endpoint->state;
+	struct page_stream *s = c->opened;
 	int64_t last = event_last(call_events(c));
 	int64_t since = s->last_id >= 0 ? s->last_id : in->since;
 	int r = 0;
@@ -269,13 +272,13 @@ struct done page_events(struct call *c)
 	if (all->n >= STREAMS_MAX)
 		r = refuse(&c->error, REFUSE_LIMIT, "too many streams (limit %d)", STREAMS_MAX);
 	if (r == 0)
-		r = subscribe(s, since);
+		r = page_stream_subscribe(s, since);
 	if (r != 0)
 		return call_fail(c, r);
-	if (begin(s, since) != 0) {
+	if (page_stream_begin(s, since) != 0) {
 		let_go(s);
 		return call_stream_end(c);
 	}
 	c->endless = true;
-	return call_later(c, on_cancel, s);
+	return call_later(c, page_stream_on_cancel, s);
 }

@@ -92,14 +92,14 @@ static bool is_name(const char *name)
 	return *name && *name != '.' && strlen(name) <= NAME_MAX && !strpbrk(name, "/\n");
 }
 
-static int write_file(int dir, const char *name, const char *text)
+static int cgroup_write_file(int dir, const char *name, const char *text)
 {
 	CLEANUP(closep) int fd = openat(dir, name, O_WRONLY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : file_write_all(fd, text, strlen(text));
 }
 
-static int make(struct cgroup *g)
+static int cgroup_make(struct cgroup *g)
 {
 	int r = open_own(&g->own);
 
@@ -130,7 +130,7 @@ int cgroup_new(const char *name, struct cgroup **ret_cgroup)
 		return -ENOMEM;
 	g->own = g->dir = g->procs = -1;
 	strcpy(g->name, name);
-	r = make(g);
+	r = cgroup_make(g);
 	if (r != 0) {
 		cgroup_free(g);
 		return r;
@@ -209,16 +209,16 @@ static void signal_one(int parent, const char *name, unsigned depth)
 /* Before Linux 5.14: nothing can be born in a frozen group, and no pid can be reused. */
 static int kill_frozen(int dir)
 {
-	int r = write_file(dir, "cgroup.freeze", "1");
+	int r = cgroup_write_file(dir, "cgroup.freeze", "1");
 
 	signal_one(dir, ".", 0);
-	write_file(dir, "cgroup.freeze", "0");
+	cgroup_write_file(dir, "cgroup.freeze", "0");
 	return r;
 }
 
 static int kill_all(int dir)
 {
-	int r = write_file(dir, "cgroup.kill", "1");
+	int r = cgroup_write_file(dir, "cgroup.kill", "1");
 
 	return r == -ENOENT ? kill_frozen(dir) : r;
 }

@@ -92,13 +92,13 @@ struct child {
 };
 
 /* The child's ends of its standard streams, and our ends of its outputs. */
-struct streams {
+struct child_streams {
 	int in;
 	int out[2];
 	int err[2];
 };
 
-static void streams_done(struct streams *s)
+static void streams_done(struct child_streams *s)
 {
 	closep(&s->in);
 	closep(&s->out[0]);
@@ -143,7 +143,7 @@ static int open_pipe(int ends[2])
 	return 0;
 }
 
-static int open_streams(const struct child_opts *opts, struct streams *s)
+static int open_streams(const struct child_opts *opts, struct child_streams *s)
 {
 	int r = open_pipe(s->out) ?: open_pipe(s->err);
 
@@ -236,7 +236,7 @@ static void on_grace(void *arg)
 		tell_exit(c);
 }
 
-static void release(struct child *c)
+static void child_release(struct child *c)
 {
 	if (--c->n_handles > 0)
 		return;
@@ -245,7 +245,7 @@ static void release(struct child *c)
 	free(c);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void child_on_closed(uv_handle_t *handle)
 {
 	struct child *c;
 
@@ -253,12 +253,12 @@ static void on_closed(uv_handle_t *handle)
 		c = ((struct output *)handle->data)->child;
 	else
 		c = handle->data;
-	release(c);
+	child_release(c);
 }
 
 static void close_handle(void *handle)
 {
-	uv_close(handle, on_closed);
+	uv_close(handle, child_on_closed);
 }
 
 static void check_process(struct child *c)
@@ -339,7 +339,7 @@ static int adopt_output(struct output *o, int *fd)
 	return r;
 }
 
-static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct streams *s)
+static struct spawn_opts spawn_opts(const struct child_opts *opts, const struct child_streams *s)
 {
 	struct spawn_opts how = {
 		.argv = opts->argv,
@@ -385,7 +385,8 @@ static int explain_directory(const char *cwd, int r, struct error *error)
 	return refuse(error, REFUSE_NOT_FOUND, "no such directory: %s", cwd);
 }
 
-static int explain(const struct spawn_opts *opts, int r, enum spawn_step step, struct error *error)
+static int child_explain(const struct spawn_opts *opts, int r, enum spawn_step step,
+			 struct error *error)
 {
 	const char *program = opts->argv[0];
 
@@ -563,7 +564,7 @@ static void on_start(struct aside *a)
 	struct error error = {0};
 	int r = c->start_result;
 
-	r = r != 0 ? explain(c->how, r, c->step, &error) : attend(c);
+	r = r != 0 ? child_explain(c->how, r, c->step, &error) : attend(c);
 	spawn_opts_free(c->how);
 	c->how = NULL;
 	if (c->freed) {
@@ -577,7 +578,7 @@ static void on_start(struct aside *a)
 		if (r == 0 && !c->freed)
 			catch_up(c);
 	}
-	release(c);
+	child_release(c);
 }
 
 static int start_aside(struct child *c, const struct spawn_opts *how)
@@ -602,8 +603,8 @@ static bool is_starting(const struct child *c)
 	return c->how != NULL;
 }
 
-static int run(struct child *c, const struct child_opts *opts, const struct streams *s,
-	       struct error *error)
+static int child_run(struct child *c, const struct child_opts *opts, const struct child_streams *s,
+		     struct error *error)
 {
 	struct spawn_opts how = spawn_opts(opts, s);
 	int r;
@@ -611,23 +612,23 @@ static int run(struct child *c, const struct child_opts *opts, const struct stre
 	if (opts->on_started)
 		return start_aside(c, &how);
 	r = spawn_unless_cancelled(c, &how);
-	return r != 0 ? explain(&how, r, c->step, error) : attend(c);
+	return r != 0 ? child_explain(&how, r, c->step, error) : attend(c);
 }
 
 static int start(struct child *c, const struct child_opts *opts, struct error *error)
 {
 	CLEANUP(streams_done)
-	struct streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
+	struct child_streams s = {.in = -1, .out = {-1, -1}, .err = {-1, -1}};
 
 	if (opts->streams) {
 		c->outputs[0].ended = true;
 		c->outputs[1].ended = true;
-		return run(c, opts, &s, error);
+		return child_run(c, opts, &s, error);
 	}
 	return open_streams(opts, &s)
 		?: adopt_output(&c->outputs[0], &s.out[0])
 		?: adopt_output(&c->outputs[1], &s.err[0])
-		?: run(c, opts, &s, error);
+		?: child_run(c, opts, &s, error);
 }
 
 /* Of the process, not of a loop: whoever starts a program comes by here. */

@@ -25,7 +25,7 @@ enum {
 	END_OF_FILE = 4,     /* ^D, the end of file of a terminal unless it was told otherwise */
 };
 
-struct side {
+struct console_side {
 	uv_poll_t poll;
 	struct console *console;
 	int fd; /* -1: none */
@@ -33,9 +33,9 @@ struct side {
 };
 
 struct console {
-	struct side in;  /* the program's input: we write */
-	struct side out; /* its output: we read */
-	int streams[3];  /* the program's ends */
+	struct console_side in;  /* the program's input: we write */
+	struct console_side out; /* its output: we read */
+	int streams[3];          /* the program's ends */
 	unsigned n_handles;
 	bool terminal;
 	bool ends; /* close when the whole queue is written */
@@ -49,9 +49,9 @@ struct console {
 
 /* ---- the end of a side ---- */
 
-static void on_closed(uv_handle_t *handle)
+static void console_on_closed(uv_handle_t *handle)
 {
-	struct side *side = handle->data;
+	struct console_side *side = handle->data;
 	struct console *c = side->console;
 
 	closep(&side->fd);
@@ -62,12 +62,12 @@ static void on_closed(uv_handle_t *handle)
 	free(c);
 }
 
-static void side_close(struct side *side)
+static void side_close(struct console_side *side)
 {
 	if (!side->open)
 		return;
 	side->open = false;
-	uv_close((uv_handle_t *)&side->poll, on_closed);
+	uv_close((uv_handle_t *)&side->poll, console_on_closed);
 }
 
 /* ---- what it prints ---- */
@@ -94,9 +94,9 @@ static bool read_some(struct console *c, size_t *ret_n)
 	return false;
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void console_on_readable(uv_poll_t *poll, int status, int events)
 {
-	struct side *side = poll->data;
+	struct console_side *side = poll->data;
 	size_t n;
 
 	read_some(side->console, &n);
@@ -124,7 +124,7 @@ static void add_end_of_file(struct console *c)
 	buf_add(&c->queue, end, c->last == '\n' || c->last == '\0' ? 1 : 2);
 }
 
-static void flush(struct console *c)
+static void console_flush(struct console *c)
 {
 	while (c->in.open && c->queue.len > 0) {
 		ssize_t n = write(c->in.fd, c->queue.data, c->queue.len);
@@ -151,9 +151,9 @@ static void flush(struct console *c)
 
 static void on_writable(uv_poll_t *poll, int status, int events)
 {
-	struct side *side = poll->data;
+	struct console_side *side = poll->data;
 
-	flush(side->console);
+	console_flush(side->console);
 }
 
 int console_write(struct console *c, const char *data, size_t len)
@@ -173,7 +173,7 @@ int console_write(struct console *c, const char *data, size_t len)
 		return r;
 	}
 	c->last = data[len - 1];
-	flush(c);
+	console_flush(c);
 	return 0;
 }
 
@@ -184,7 +184,7 @@ int console_end_input(struct console *c)
 	c->ends = true;
 	if (c->terminal)
 		add_end_of_file(c);
-	flush(c);
+	console_flush(c);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ static int make_pipes(struct console *c)
 	return 0;
 }
 
-static int side_open(struct console *c, struct loop *l, struct side *side)
+static int side_open(struct console *c, struct loop *l, struct console_side *side)
 {
 	int r = uv_poll_init(loop_uv(l), &side->poll, side->fd);
 
@@ -258,8 +258,8 @@ int console_new(struct loop *l, const struct console_opts *opts, struct console 
 
 	if (!c)
 		return -ENOMEM;
-	c->in = (struct side) {.console = c, .fd = -1};
-	c->out = (struct side) {.console = c, .fd = -1};
+	c->in = (struct console_side) {.console = c, .fd = -1};
+	c->out = (struct console_side) {.console = c, .fd = -1};
 	memset(c->streams, 0xff, sizeof(c->streams));
 	c->terminal = opts->terminal;
 	c->on_output = opts->on_output;
@@ -294,7 +294,7 @@ static void close_streams(struct console *c)
 void console_started(struct console *c)
 {
 	close_streams(c);
-	uv_poll_start(&c->out.poll, UV_READABLE, on_readable);
+	uv_poll_start(&c->out.poll, UV_READABLE, console_on_readable);
 }
 
 void console_free(struct console *c)

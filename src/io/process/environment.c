@@ -12,7 +12,7 @@ static const char *const brief[] = {"PATH", "HOME", "USER",  "LOGNAME", "SHELL",
 static const char ours[] = "KOINE_";
 
 /* "NAME=…" is called NAME, or matches NAME*. */
-static bool fits(const char *entry, const char *word)
+static bool environment_fits(const char *entry, const char *word)
 {
 	size_t n = strlen(word);
 
@@ -25,23 +25,24 @@ static bool fits(const char *entry, const char *word)
 static bool fits_any(const char *entry, const char *const *words, bool whole)
 {
 	for (; words && *words; words++) {
-		if (fits(entry, *words) && !(whole && strchr(*words, '*')))
+		if (environment_fits(entry, *words) && !(whole && strchr(*words, '*')))
 			return true;
 	}
 	return false;
 }
 
 /* The mark stays: somebody else may look for us, and for everything we start, by it. */
-static bool is_ours(const char *entry)
+static bool environment_is_ours(const char *entry)
 {
-	return strncmp(entry, ours, sizeof(ours) - 1) == 0 && !fits(entry, TREE_VARIABLE);
+	return strncmp(entry, ours, sizeof(ours) - 1) == 0 &&
+	       !environment_fits(entry, TREE_VARIABLE);
 }
 
 static bool is_passed(const char *entry, const struct environment_opts *o)
 {
 	if (fits_any(entry, o->given, true))
 		return true;
-	if (is_ours(entry) || fits_any(entry, o->secrets, false))
+	if (environment_is_ours(entry) || fits_any(entry, o->secrets, false))
 		return false;
 	return !o->brief || fits_any(entry, brief, false) || fits_any(entry, o->given, false);
 }
@@ -85,7 +86,7 @@ const char *environment_find(const struct environment *e, const char *name)
 	const char *value = NULL;
 
 	for (const char *const *at = environment_list(e); at && *at; at++) {
-		if (fits(*at, name))
+		if (environment_fits(*at, name))
 			value = *at + strlen(name) + 1;
 	}
 	return value;

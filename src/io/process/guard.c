@@ -77,7 +77,7 @@ static void send_order(const struct guard *g)
 		(void)send(g->fd, &g->order, sizeof(g->order), MSG_DONTWAIT | MSG_NOSIGNAL);
 }
 
-static bool is_over(const struct guard *g)
+static bool guard_is_over(const struct guard *g)
 {
 	return g->order.until_ms > 0 && clock_boot_ms() >= g->order.until_ms;
 }
@@ -87,7 +87,7 @@ void guard_renew(struct guard *g, uint64_t until_ms)
 	bool late;
 
 	pthread_mutex_lock(&g->lock);
-	late = is_over(g);
+	late = guard_is_over(g);
 	g->order.number++;
 	g->order.until_ms = until_ms;
 	if (late) {
@@ -104,14 +104,14 @@ bool guard_allows(struct guard *g)
 	bool allows;
 
 	pthread_mutex_lock(&g->lock);
-	allows = g->fd >= 0 && g->order.late == 0 && !is_over(g);
+	allows = g->fd >= 0 && g->order.late == 0 && !guard_is_over(g);
 	pthread_mutex_unlock(&g->lock);
 	return allows;
 }
 
 /* ---- reports ---- */
 
-static void replace(struct guard *g, const char *reason);
+static void guard_replace(struct guard *g, const char *reason);
 
 static void take_report(struct guard *g, const struct guard_report *r)
 {
@@ -150,13 +150,13 @@ static bool take_reports(struct guard *g)
 	}
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void guard_on_readable(uv_poll_t *poll, int status, int events)
 {
 	const struct watchman *w = poll->data;
 	struct guard *g = w->guard;
 
 	if (g->now == w && !take_reports(g))
-		replace(g, "the guard process died");
+		guard_replace(g, "the guard process died");
 }
 
 static void on_tick(void *arg)
@@ -167,7 +167,7 @@ static void on_tick(void *arg)
 	if (!g->now)
 		return;
 	if (!take_reports(g)) {
-		replace(g, "the guard process died");
+		guard_replace(g, "the guard process died");
 		return;
 	}
 	pthread_mutex_lock(&g->lock);
@@ -177,7 +177,7 @@ static void on_tick(void *arg)
 	pthread_mutex_unlock(&g->lock);
 	g->n_silent = answered ? 0 : g->n_silent + 1;
 	if (g->n_silent >= SILENT_TICKS)
-		replace(g, "the guard process is not responding");
+		guard_replace(g, "the guard process is not responding");
 }
 
 /* ---- the process ---- */
@@ -244,7 +244,7 @@ static void dismiss(struct guard *g, bool kills)
 	uv_close((uv_handle_t *)&w->poll, ended ? free_data : forget_kept);
 }
 
-static int watch(struct guard *g, struct watchman *w)
+static int guard_watch(struct guard *g, struct watchman *w)
 {
 	int r = uv_poll_init(loop_uv(g->loop), &w->poll, w->fd);
 
@@ -254,7 +254,7 @@ static int watch(struct guard *g, struct watchman *w)
 		return r;
 	}
 	w->poll.data = w;
-	uv_poll_start(&w->poll, UV_READABLE, on_readable);
+	uv_poll_start(&w->poll, UV_READABLE, guard_on_readable);
 	uv_unref((uv_handle_t *)&w->poll);
 	return 0;
 }
@@ -285,7 +285,7 @@ static int start_watchman(struct guard *g)
 	w->fd = ends[0];
 	theirs = ends[1];
 	w->guard = g;
-	r = r ?: spawn_watchman(g, theirs, null, &w->process) ?: watch(g, w);
+	r = r ?: spawn_watchman(g, theirs, null, &w->process) ?: guard_watch(g, w);
 	if (r != 0) {
 		closep(&w->fd);
 		return r;
@@ -306,7 +306,7 @@ static bool is_too_often(struct guard *g)
 	return ++g->n_replaced > REPLACED_MAX;
 }
 
-static void replace(struct guard *g, const char *reason)
+static void guard_replace(struct guard *g, const char *reason)
 {
 	int r;
 

@@ -91,7 +91,7 @@ static void take_orders(struct post *p)
 }
 
 /* Only news. If koined does not read, the next will do. */
-static void tell(struct post *p)
+static void guard_post_notify(struct post *p)
 {
 	if (p->alone || (p->has_told && memcmp(&p->told, &p->report, sizeof(p->told)) == 0))
 		return;
@@ -113,7 +113,7 @@ static void note_time(struct post *p)
 }
 
 /* Once begun it goes on until nobody is left, whatever time koined names meanwhile. */
-static void look(struct post *p)
+static void guard_post_look(struct post *p)
 {
 	uint64_t began_ms = clock_boot_ms();
 	unsigned n = sweep(p->owner);
@@ -154,10 +154,10 @@ static int stand(struct post *p)
 		take_orders(p);
 		note_time(p);
 		if (is_busy(p))
-			look(p);
+			guard_post_look(p);
 		if (!p->dirty)
 			p->report.swept = p->report.number;
-		tell(p);
+		guard_post_notify(p);
 		if (p->alone && p->n_clean >= N_CLEAN)
 			return 0;
 		wait_for_news(p);

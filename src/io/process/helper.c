@@ -2,7 +2,7 @@
 
 #include <unistd.h>
 
-static void take(struct helper *h, struct list *asides)
+static void helper_take(struct helper *h, struct list *asides)
 {
 	pthread_mutex_lock(&h->lock);
 	while (h->paused || list_empty(&h->waiting))
@@ -18,7 +18,7 @@ static void *help(void *arg)
 
 	for (;;) {
 		list_init(&asides);
-		take(h, &asides);
+		helper_take(h, &asides);
 		h->run(&asides);
 	}
 	return NULL;

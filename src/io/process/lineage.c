@@ -324,7 +324,7 @@ bool process_is_gone(pid_t pid, long long started)
 	return process_see(pid, &seen) && (seen.started != started || seen.ended);
 }
 
-static void tell(struct process_watch *w)
+static void lineage_notify(struct process_watch *w)
 {
 	if (w->told)
 		return;
@@ -335,20 +335,20 @@ static void tell(struct process_watch *w)
 	w->cb(w->arg);
 }
 
-static void on_timer(void *watch)
+static void lineage_on_timer(void *watch)
 {
 	struct process_watch *w = watch;
 
 	if (process_is_gone(w->pid, w->started))
-		tell(w);
+		lineage_notify(w);
 }
 
-static void on_readable(uv_poll_t *poll, int status, int events)
+static void lineage_on_readable(uv_poll_t *poll, int status, int events)
 {
-	tell(poll->data);
+	lineage_notify(poll->data);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void lineage_on_closed(uv_handle_t *handle)
 {
 	struct process_watch *w = handle->data;
 
@@ -362,7 +362,7 @@ void process_watch_free(struct process_watch *w)
 		return;
 	timer_free(w->timer);
 	if (w->fd >= 0)
-		uv_close((uv_handle_t *)&w->poll, on_closed);
+		uv_close((uv_handle_t *)&w->poll, lineage_on_closed);
 	else
 		free(w);
 }
@@ -380,7 +380,7 @@ static bool wait_by_pidfd(struct process_watch *w, struct loop *l)
 	}
 	w->poll.data = w;
 	uv_unref((uv_handle_t *)&w->poll);
-	return uv_poll_start(&w->poll, UV_READABLE, on_readable) == 0;
+	return uv_poll_start(&w->poll, UV_READABLE, lineage_on_readable) == 0;
 }
 
 int process_watch_new(struct loop *l, pid_t pid, long long started, loop_cb gone, void *arg,
@@ -394,7 +394,7 @@ int process_watch_new(struct loop *l, pid_t pid, long long started, loop_cb gone
 		return -ENOMEM;
 	*w = (struct process_watch) {
 		.cb = gone, .arg = arg, .pid = pid, .started = started, .fd = -1};
-	r = timer_new(l, on_timer, w, &w->timer);
+	r = timer_new(l, lineage_on_timer, w, &w->timer);
 	if (r != 0) {
 		free(w);
 		return r;

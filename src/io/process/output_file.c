@@ -35,19 +35,19 @@ struct output_file {
 };
 
 /* A file on disk, for reading. */
-struct piece {
+struct output_file_piece {
 	int fd;
 	int64_t base;
 	int64_t len;
 };
 
-static void donep(struct piece *p)
+static void donep(struct output_file_piece *p)
 {
 	closep(&p->fd);
 }
 
 /* Refuses a file that ends within its first line, which a crash may leave. */
-static int piece_check(struct piece *p)
+static int piece_check(struct output_file_piece *p)
 {
 	char head[HEAD_LEN + 1] = "", again[HEAD_LEN + 1];
 	long long base = -1;
@@ -73,7 +73,8 @@ static int path_with(const char *path, const char *suffix, char out[PATH_MAX])
 	return n < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
-static int piece_open(const char *path, const char *suffix, int flags, struct piece *ret)
+static int piece_open(const char *path, const char *suffix, int flags,
+		      struct output_file_piece *ret)
 {
 	char name[PATH_MAX];
 	int r = path_with(path, suffix, name);
@@ -138,7 +139,7 @@ static int begin_file(struct output_file *f, bool keep)
 /* An existing file; where it is missing or cut off, only the end of the one before is known. */
 static int recover(struct output_file *f)
 {
-	CLEANUP(donep) struct piece newer = {.fd = -1}, older = {.fd = -1};
+	CLEANUP(donep) struct output_file_piece newer = {.fd = -1}, older = {.fd = -1};
 	int r = piece_open(f->path, "", O_RDWR | O_APPEND, &newer);
 
 	if (r == 0) {
@@ -247,13 +248,14 @@ int64_t output_file_lost(const struct output_file *f)
 
 /* ---- reading ---- */
 
-static int64_t piece_end(const struct piece *p)
+static int64_t piece_end(const struct output_file_piece *p)
 {
 	return p->base + p->len;
 }
 
 /* The bytes of this piece from the offset on. */
-static ssize_t piece_read(const struct piece *p, int64_t offset, char *data, size_t size)
+static ssize_t piece_read(const struct output_file_piece *p, int64_t offset, char *data,
+			  size_t size)
 {
 	int64_t left = piece_end(p) - offset;
 	size_t want = (int64_t)size < left ? size : (size_t)left;
@@ -274,12 +276,13 @@ static ssize_t piece_read(const struct piece *p, int64_t offset, char *data, siz
 	return (ssize_t)done;
 }
 
-static int read_pieces(const struct piece *first, const struct piece *second, int64_t offset,
-		       char *data, size_t size, struct output_range *ret)
+static int read_pieces(const struct output_file_piece *first,
+		       const struct output_file_piece *second, int64_t offset, char *data,
+		       size_t size, struct output_range *ret)
 {
 	int64_t at = offset < 0 ? piece_end(second) + offset : offset;
 	struct output_range range = {.begin = first->base, .end = piece_end(second)};
-	const struct piece *pieces[] = {first, second};
+	const struct output_file_piece *pieces[] = {first, second};
 
 	if (at < range.begin)
 		at = range.begin;
@@ -302,8 +305,8 @@ static int read_pieces(const struct piece *first, const struct piece *second, in
 int output_file_read(const char *path, int64_t offset, void *data, size_t size,
 		     struct output_range *ret_range)
 {
-	CLEANUP(donep) struct piece a = {.fd = -1}, b = {.fd = -1};
-	const struct piece *last, *before;
+	CLEANUP(donep) struct output_file_piece a = {.fd = -1}, b = {.fd = -1};
+	const struct output_file_piece *last, *before;
 	bool touch;
 	int ra = piece_open(path, "", O_RDONLY, &a);
 	int rb = piece_open(path, ".1", O_RDONLY, &b);

@@ -40,7 +40,7 @@ enum {
 };
 
 /* Everything the child needs, prepared in advance. */
-struct start {
+struct spawn_start {
 	const struct spawn_opts *opts;
 	char **argv;
 	char **env;
@@ -210,7 +210,7 @@ static char **make_script_argv(char **argv)
 
 /* ---- the child, in our memory ---- */
 
-static int fail(struct start *s, enum spawn_step step)
+static int spawn_fail(struct spawn_start *s, enum spawn_step step)
 {
 	s->step = step;
 	return -errno;
@@ -238,7 +238,7 @@ static void close_others(void)
 		syscall(SYS_close, fd);
 }
 
-static int try_file(struct start *s, char *file)
+static int try_file(struct spawn_start *s, char *file)
 {
 	execve(file, s->argv, s->env);
 	if (errno != ENOEXEC)
@@ -249,7 +249,7 @@ static int try_file(struct start *s, char *file)
 }
 
 /* Like execvp: goes on past entries where the program is missing or forbidden. */
-static int run_program(struct start *s)
+static int run_program(struct spawn_start *s)
 {
 	bool forbidden = false;
 	int error = ENOENT;
@@ -265,10 +265,10 @@ static int run_program(struct start *s)
 	if (forbidden && (error == ENOENT || error == ENOTDIR))
 		error = EACCES;
 	errno = error;
-	return fail(s, SPAWN_PROGRAM);
+	return spawn_fail(s, SPAWN_PROGRAM);
 }
 
-static int become(struct start *s)
+static int become(struct spawn_start *s)
 {
 	const struct spawn_opts *o = s->opts;
 
@@ -277,11 +277,11 @@ static int become(struct start *s)
 		/* We may have died before that. */
 		if (getppid() != s->parent) {
 			errno = ESRCH;
-			return fail(s, SPAWN_PREPARE);
+			return spawn_fail(s, SPAWN_PREPARE);
 		}
 	}
 	if (setsid() < 0)
-		return fail(s, SPAWN_PREPARE);
+		return spawn_fail(s, SPAWN_PREPARE);
 	/* These two only help to find it again: it also runs without them. */
 	if (s->enters && syscall(SYS_write, o->cgroup, "0", 1) != 1)
 		errno = 0;
@@ -289,28 +289,28 @@ static int become(struct start *s)
 		setrlimit(RLIMIT_RTTIME, s->limit);
 	for (int i = 0; i < 3; i++) {
 		if (syscall(SYS_dup3, o->streams[i], i, 0) < 0)
-			return fail(s, SPAWN_PREPARE);
+			return spawn_fail(s, SPAWN_PREPARE);
 	}
 	if (o->terminal && syscall(SYS_ioctl, 0, TIOCSCTTY, 0) != 0)
-		return fail(s, SPAWN_PREPARE);
+		return spawn_fail(s, SPAWN_PREPARE);
 	/* From here on it can gain no privileges by what it runs, which the kernel requires. */
 	if (o->confine > 0 && (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
 			       syscall(SYS_landlock_restrict_self, o->confine, 0) != 0))
-		return fail(s, SPAWN_CONFINE);
+		return spawn_fail(s, SPAWN_CONFINE);
 	close_others();
 	if (o->cwd && chdir(o->cwd) != 0)
-		return fail(s, SPAWN_DIRECTORY);
+		return spawn_fail(s, SPAWN_DIRECTORY);
 	reset_signals();
 	if (o->may_begin && !o->may_begin(o->may_begin_arg)) {
 		errno = ECANCELED;
-		return fail(s, SPAWN_PREPARE);
+		return spawn_fail(s, SPAWN_PREPARE);
 	}
 	return run_program(s);
 }
 
 static int child_main(void *arg)
 {
-	struct start *s = arg;
+	struct spawn_start *s = arg;
 
 	s->error = become(s);
 	return 127;
@@ -329,7 +329,7 @@ static int waitid_again(idtype_t type, pid_t pid, siginfo_t *info, int flags)
 	return r;
 }
 
-static pid_t clone_with_stack(struct start *s, char *stack, pid_t *ret_pid)
+static pid_t clone_with_stack(struct spawn_start *s, char *stack, pid_t *ret_pid)
 {
 	const struct spawn_opts *o = s->opts;
 	pid_t pid = -1;
@@ -346,7 +346,7 @@ static pid_t clone_with_stack(struct start *s, char *stack, pid_t *ret_pid)
 
 /* The thread stands still until the program runs or the child has ended. The kernel writes its pid
  * to *ret_pid before it runs, so that it is known before it can end. */
-static pid_t clone_child(struct start *s, pid_t *ret_pid)
+static pid_t clone_child(struct spawn_start *s, pid_t *ret_pid)
 {
 	CLEANUP(freep) char *stack = malloc(STACK_SIZE);
 	sigset_t all, before;
@@ -389,7 +389,7 @@ static void end_known(struct spawned *s, int result)
 	pthread_mutex_unlock(&known_lock);
 }
 
-static int start_child(struct start *start, struct spawned *s)
+static int start_child(struct spawn_start *start, struct spawned *s)
 {
 	siginfo_t info;
 	pid_t pid = clone_child(start, &s->pid);
@@ -408,7 +408,7 @@ int spawn(const struct spawn_opts *opts, struct spawned *s, enum spawn_step *ret
 	CLEANUP(freep) char **files = find_files(opts);
 	CLEANUP(freep) char **script_argv = make_script_argv((char **)(uintptr_t)opts->argv);
 	struct rlimit limit;
-	struct start start = {
+	struct spawn_start start = {
 		.opts = opts,
 		.argv = (char **)(uintptr_t)opts->argv,
 		.env = (char **)(uintptr_t)env,

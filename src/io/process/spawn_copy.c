@@ -8,7 +8,7 @@
 #include "io/process/spawn.h"
 
 /* Pointers first, then the text that they point at. */
-struct block {
+struct spawn_copy_block {
 	const char **pointers;
 	char *text;
 };
@@ -22,7 +22,7 @@ static void measure(const char *const *list, size_t *n_pointers, size_t *n_bytes
 	*n_pointers += 1;
 }
 
-static const char *copy_text(struct block *b, const char *text)
+static const char *copy_text(struct spawn_copy_block *b, const char *text)
 {
 	const char *copy = b->text;
 
@@ -32,7 +32,7 @@ static const char *copy_text(struct block *b, const char *text)
 	return copy;
 }
 
-static const char *const *copy_list(struct block *b, const char *const *list)
+static const char *const *copy_list(struct spawn_copy_block *b, const char *const *list)
 {
 	const char *const *copy = b->pointers;
 
@@ -60,7 +60,7 @@ int spawn_opts_copy(const struct spawn_opts *opts, struct spawn_opts **ret_copy)
 {
 	size_t n_pointers = 0, n_bytes = opts->cwd ? strlen(opts->cwd) + 1 : 0;
 	struct spawn_opts *copy;
-	struct block b;
+	struct spawn_copy_block b;
 	int r;
 
 	measure(opts->argv, &n_pointers, &n_bytes);

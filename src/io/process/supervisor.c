@@ -62,7 +62,7 @@ struct supervised {
 /* ---- signals ---- */
 
 /* One reap at a time; what is asked for meanwhile follows. */
-static void reap(struct supervised *s, int number)
+static void supervisor_reap(struct supervised *s, int number)
 {
 	if (s->reaping) {
 		s->next_reap = number;
@@ -80,7 +80,7 @@ static void reap(struct supervised *s, int number)
 static void signal_all(struct supervised *s, int number)
 {
 	child_signal(s->child, number);
-	reap(s, number);
+	supervisor_reap(s, number);
 }
 
 static void step_kill(struct supervised *s)
@@ -89,7 +89,7 @@ static void step_kill(struct supervised *s)
 	timer_stop(s->timer);
 	/* Its group is killed after that: a child that carries no mark is found as long as its
 	 * parent lives. */
-	reap(s, SIGKILL);
+	supervisor_reap(s, SIGKILL);
 }
 
 static void step_terminate(struct supervised *s, unsigned kill_after_ms)
@@ -179,7 +179,7 @@ static void drop(struct supervised *s)
 static void give_up(struct supervised *s, bool kills)
 {
 	if (kills)
-		reap(s, SIGKILL);
+		supervisor_reap(s, SIGKILL);
 	else
 		drop(s);
 }
@@ -196,7 +196,7 @@ static void on_hunted(struct aside *a)
 	s->reaping = false;
 	s->next_reap = 0;
 	if (next != 0)
-		reap(s, next);
+		supervisor_reap(s, next);
 	else if (s->freed)
 		drop(s);
 	else if (s->exited)
@@ -210,7 +210,7 @@ static void on_time(void *arg)
 	struct supervised *s = arg;
 
 	if (s->exited)
-		reap(s, SIGKILL);
+		supervisor_reap(s, SIGKILL);
 	else if (s->step == STEP_INTERRUPTED && s->terminate_ms > 0)
 		step_terminate(s, s->terminate_ms);
 	else
@@ -230,7 +230,7 @@ static void on_child_exit(void *arg, int status, int signal)
 	timer_stop(s->timer);
 	sweeps = s->sweeps && s->sweeps(s->arg, status, signal);
 	if (sweeps || s->step != STEP_NONE)
-		reap(s, SIGKILL);
+		supervisor_reap(s, SIGKILL);
 	else
 		tell_exit(s);
 }
@@ -296,7 +296,8 @@ static int start_child(struct supervised *s, const struct supervised_opts *opts,
 	return child_start(s->loop, &child, &s->child, error);
 }
 
-static int start(struct supervised *s, const struct supervised_opts *opts, struct error *error)
+static int supervisor_start(struct supervised *s, const struct supervised_opts *opts,
+			    struct error *error)
 {
 	char mark[sizeof(TREE_VARIABLE) + TREE_MARK_MAX];
 	size_t n = count_strings(opts->env);
@@ -353,7 +354,7 @@ int supervised_start(struct loop *l, const struct supervised_opts *opts,
 	s = supervised_new(l, opts);
 	if (!s)
 		return -ENOMEM;
-	r = start(s, opts, error);
+	r = supervisor_start(s, opts, error);
 	if (r != 0) {
 		supervised_free(s);
 		return r;

@@ -202,7 +202,7 @@ static int read_one(void *all, pid_t pid)
 				});
 }
 
-static int read_all(struct processes *all)
+static int tree_look_read_all(struct processes *all)
 {
 	int r = each_pid(read_one, all);
 
@@ -230,7 +230,7 @@ static void note_ended(const struct wanted *w, const struct process *p)
 }
 
 /* Its parent `up` is settled, if it was seen. */
-static void settle(const struct wanted *w, struct processes *all, size_t i)
+static void tree_look_settle(const struct wanted *w, struct processes *all, size_t i)
 {
 	struct process *p = &all->list[i];
 	const struct process *up = tree_find(all, p->parent);
@@ -264,11 +264,11 @@ static void settle_from_above(const struct wanted *w, struct processes *all, siz
 		p = tree_find(all, p->parent);
 	}
 	while (n > 0)
-		settle(w, all, path[--n]);
+		tree_look_settle(w, all, path[--n]);
 }
 
 /* It belongs to the wishes of all in its chain, and to others with the same limit. */
-static void count(const struct wanted *w, const struct processes *all, struct process *p)
+static void tree_look_count(const struct wanted *w, const struct processes *all, struct process *p)
 {
 	if (w->all_below)
 		w->wishes[0].n_alive++;
@@ -293,7 +293,7 @@ static void keep_those_wanted(const struct wanted *w, struct processes *all)
 		p->settled = !p->dead && !is_spared(p->pid) &&
 			     (w->all_below ? p->below : p->chain != NONE);
 		if (p->settled)
-			count(w, all, p);
+			tree_look_count(w, all, p);
 	}
 	for (size_t i = 0; i < all->n; i++) {
 		if (all->list[i].settled)
@@ -305,7 +305,7 @@ static void keep_those_wanted(const struct wanted *w, struct processes *all)
 int tree_look(const struct wanted *w, struct processes *ret)
 {
 	CLEANUP(freep) size_t *path = NULL;
-	int r = read_all(ret);
+	int r = tree_look_read_all(ret);
 
 	for (size_t i = 0; i < w->n; i++)
 		w->wishes[i].n_alive = 0, w->wishes[i].last_ended = 0;

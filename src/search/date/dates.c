@@ -17,7 +17,7 @@ struct finder {
 	size_t n_dates;
 };
 
-static void add(struct finder *f, const struct date *d)
+static void dates_add(struct finder *f, const struct date *d)
 {
 	if (f->n_dates < DATES_MAX)
 		f->dates[f->n_dates++] = *d;
@@ -76,7 +76,7 @@ static size_t find_between(struct finder *f, size_t at)
 	if (n == 0)
 		return 0;
 	span(r, &a, &b);
-	add(f, &a);
+	dates_add(f, &a);
 	point_mark(r, at, at, true);
 	return two + n - at;
 }
@@ -95,7 +95,7 @@ static size_t find_joined(struct finder *f, size_t at)
 	if (point_read(r, at, true, &a) != 1 || point_read(r, at + 1, true, &b) != 1)
 		return 0;
 	span(r, &a, &b);
-	add(f, &a);
+	dates_add(f, &a);
 	return 2;
 }
 
@@ -124,7 +124,7 @@ static size_t find_open(struct finder *f, size_t at)
 	else
 		d.to_ms = EVER_MS;
 	d.narrow = false;
-	add(f, &d);
+	dates_add(f, &d);
 	point_mark(r, at, at, false);
 	return i + n - at;
 }
@@ -136,9 +136,9 @@ static size_t find_point(struct finder *f, size_t at)
 
 	if (n == 0)
 		return 0;
-	add(f, &d);
+	dates_add(f, &d);
 	if (f->reader.has_other)
-		add(f, &f->reader.other);
+		dates_add(f, &f->reader.other);
 	return n;
 }
 

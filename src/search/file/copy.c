@@ -30,7 +30,7 @@ void search_copy_free(struct search_copy *c)
 	free(c);
 }
 
-static int begin(struct search_copy *c, const struct search_index *ix)
+static int copy_begin(struct search_copy *c, const struct search_index *ix)
 {
 	c->fresh = search_index_new(&(struct search_index_opts) {.off = ix->off});
 	c->map = malloc(((size_t)ix->n_docs + 1) * sizeof(*c->map));
@@ -74,7 +74,7 @@ int search_copy_step(struct search_copy *c, const struct search_index *ix, size_
 		     bool *ret_done)
 {
 	size_t cost = 0;
-	int r = c->fresh ? 0 : begin(c, ix);
+	int r = c->fresh ? 0 : copy_begin(c, ix);
 
 	if (r == 0 && c->n_compacted != ix->n_compacted)
 		r = -ESTALE;

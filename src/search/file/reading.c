@@ -68,8 +68,8 @@ static void use_large_pages(const struct search_block blocks[SEARCH_BLOCKS])
 	}
 }
 
-static int make(struct search_reading *r, const struct search_head *head,
-		const struct search_index_opts *opts)
+static int reading_make(struct search_reading *r, const struct search_head *head,
+			const struct search_index_opts *opts)
 {
 	int result;
 
@@ -110,7 +110,7 @@ int search_reading_new(const struct search_head *head, uint64_t n_bytes,
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return -ENOMEM;
-	result = make(r, head, opts);
+	result = reading_make(r, head, opts);
 	if (result != 0) {
 		search_reading_free(r);
 		return result;

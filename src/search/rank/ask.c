@@ -57,7 +57,7 @@ static void learn(void)
 }
 
 /* What is known of a word; NULL for most. */
-static const struct ask_list *find(struct text word)
+static const struct ask_list *rank_ask_find(struct text word)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	const struct word_slot *slot;
@@ -69,14 +69,14 @@ static const struct ask_list *find(struct text word)
 
 enum ask_weight ask_weight(struct text word)
 {
-	const struct ask_list *known = find(word);
+	const struct ask_list *known = rank_ask_find(word);
 
 	return known ? known->weight : ASK_FULL;
 }
 
 unsigned ask_wants(struct text before, struct text word)
 {
-	const struct ask_list *known = find(word);
+	const struct ask_list *known = rank_ask_find(word);
 
 	if (!known)
 		return 0;

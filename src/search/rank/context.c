@@ -9,20 +9,20 @@ enum {
 };
 
 /* A memory's neighbours, those before it first. */
-struct around {
+struct context_around {
 	uint32_t docs[AROUND];
 	size_t n_before;
 	size_t n;
 	uint32_t words; /* of all of them */
 };
 
-static void add(struct around *a, const struct tally *tallies, uint32_t doc)
+static void context_add(struct context_around *a, const struct tally *tallies, uint32_t doc)
 {
 	a->docs[a->n++] = doc;
 	a->words |= tallies[doc].words;
 }
 
-static void look_around(const struct search *s, const struct candidate *c, struct around *a)
+static void look_around(const struct search *s, const struct candidate *c, struct context_around *a)
 {
 	const struct links *links = s->plan.indexes[c->index]->links;
 	const struct tally *tallies = s->tallies + s->starts[c->index];
@@ -30,10 +30,10 @@ static void look_around(const struct search *s, const struct candidate *c, struc
 	uint32_t next = links[c->doc].next;
 
 	for (int k = 0; k < REACH && prev != NO_DOC; k++, prev = links[prev].prev)
-		add(a, tallies, prev);
+		context_add(a, tallies, prev);
 	a->n_before = a->n;
 	for (int k = 0; k < REACH && next != NO_DOC; k++, next = links[next].next)
-		add(a, tallies, next);
+		context_add(a, tallies, next);
 }
 
 /* The words of the question that was just asked. */
@@ -55,8 +55,8 @@ static bool is_far(int64_t one_ms, int64_t other_ms)
 }
 
 /* The part of a word's weight that all neighbours give together. */
-static float part_of(const struct search *s, const struct candidate *c, const struct around *a,
-		     uint32_t bit)
+static float part_of(const struct search *s, const struct candidate *c,
+		     const struct context_around *a, uint32_t bit)
 {
 	const struct search_tuning *t = &s->plan.tuning;
 	const struct tally *tallies = s->tallies + s->starts[c->index];
@@ -77,7 +77,7 @@ float context_credit(const struct search *s, const struct candidate *c)
 {
 	const struct search_tuning *t = &s->plan.tuning;
 	uint32_t asked = asked_words(s, c);
-	struct around around = {.words = asked};
+	struct context_around around = {.words = asked};
 	uint32_t lacks;
 	float credit = 0;
 

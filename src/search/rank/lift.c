@@ -134,7 +134,7 @@ static bool is_ordered(const struct ordering *o, const struct candidate *c)
 }
 
 /* Whether it names a thing, or there are no such things. */
-static bool is_named(const struct search *s, const struct ordering *o)
+static bool lift_is_named(const struct search *s, const struct ordering *o)
 {
 	bool any = false;
 
@@ -175,7 +175,7 @@ void lift_by_order(struct search *s)
 	if (!plan->order.asked)
 		return;
 	read_ordering(s, &o);
-	if (is_named(s, &o))
+	if (lift_is_named(s, &o))
 		return;
 	s->oldest_first = plan->order.oldest;
 	put_others_behind(s, &o);

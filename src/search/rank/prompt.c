@@ -24,7 +24,7 @@ static const struct mark marks[] = {
 	{"\xef\xbc\x81", false, true},
 };
 
-static bool is_space(char c)
+static bool rank_prompt_is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');
 }
@@ -36,7 +36,7 @@ static const struct mark *mark_before(struct text t, size_t at)
 		size_t n = strlen(marks[i].bytes);
 
 		if (at >= n && memcmp(t.data + at - n, marks[i].bytes, n) == 0 &&
-		    (marks[i].alone || at == t.len || is_space(t.data[at])))
+		    (marks[i].alone || at == t.len || rank_prompt_is_space(t.data[at])))
 			return &marks[i];
 	}
 	return NULL;
@@ -57,7 +57,7 @@ static bool starts_to_ask(struct text t, size_t at)
 					       "what ", "when ", "who ",    "where ", "which ",
 					       "how ",  "why ",  "please ", "remind "};
 
-	while (at < t.len && is_space(t.data[at]))
+	while (at < t.len && rank_prompt_is_space(t.data[at]))
 		at++;
 	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
 		size_t n = strlen(openings[i]);
@@ -75,7 +75,7 @@ static size_t last_start(struct text t, bool *ret_asks)
 	size_t least = t.len > PROMPT_ASKS_MAX ? t.len - PROMPT_ASKS_MAX : 0;
 	bool asks = false;
 
-	while (end > 0 && is_space(t.data[end - 1]))
+	while (end > 0 && rank_prompt_is_space(t.data[end - 1]))
 		end--;
 	for (size_t at = end; at > least; at--) {
 		const struct mark *mark = mark_before(t, at);

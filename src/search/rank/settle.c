@@ -68,7 +68,7 @@ static const char *const negations[] = {
 enum { SLOTS = 256 };
 static uint64_t learnt[SLOTS];
 
-static uint64_t number_of(struct text folded)
+static uint64_t settle_number_of(struct text folded)
 {
 	return mix_bytes(folded.data, folded.len, 0);
 }
@@ -76,11 +76,11 @@ static uint64_t number_of(struct text folded)
 static void learn_negations(void)
 {
 	for (size_t i = 0; i < sizeof(negations) / sizeof(negations[0]); i++) {
-		size_t at = number_of(text_of(negations[i]));
+		size_t at = settle_number_of(text_of(negations[i]));
 
 		while (learnt[at % SLOTS])
 			at++;
-		learnt[at % SLOTS] = number_of(text_of(negations[i]));
+		learnt[at % SLOTS] = settle_number_of(text_of(negations[i]));
 	}
 }
 
@@ -120,7 +120,7 @@ static void read_words(struct words *reader, struct text text, struct said_words
 	ret->negated = false;
 	start_words(reader, text);
 	while (!ret->cut && words_next(reader, &word)) {
-		uint64_t number = number_of(word.folded);
+		uint64_t number = settle_number_of(word.folded);
 
 		ret->negated ^= negates(word.folded, number);
 		ret->words[ret->n++] = number;
@@ -262,7 +262,7 @@ static bool is_verbatim(struct settling *g, struct text text)
 
 	start_words(g->reader, text);
 	while (words_next(g->reader, &word)) {
-		if (n == question->n || number_of(word.folded) != question->words[n])
+		if (n == question->n || settle_number_of(word.folded) != question->words[n])
 			return false;
 		n++;
 	}

@@ -185,15 +185,15 @@ static const char *const kinds[] = {
 
 /* ---- by what indexes call them ---- */
 
-struct slot {
+struct synonyms_slot {
 	uint32_t hash; /* 0: free */
 	uint8_t n;
 	int16_t groups[GROUPS_EACH]; /* of sets, or -1 - of kinds */
 };
 
-static struct slot slots[SLOTS];
+static struct synonyms_slot slots[SLOTS];
 
-static struct slot *slot_of(uint32_t hash)
+static struct synonyms_slot *slot_of(uint32_t hash)
 {
 	uint32_t at = hash % SLOTS;
 
@@ -207,11 +207,11 @@ static uint32_t hash_term(struct text term)
 	return (uint32_t)mix_bytes(term.data, term.len, 7) | 1;
 }
 
-static void note(struct words *w, struct text word, int16_t group)
+static void synonyms_note(struct words *w, struct text word, int16_t group)
 {
 	uint8_t flags;
 	uint32_t hash = hash_term(words_term(w, word, 0, &flags));
-	struct slot *s = slot_of(hash);
+	struct synonyms_slot *s = slot_of(hash);
 
 	s->hash = hash;
 	if (s->n < GROUPS_EACH && (s->n == 0 || s->groups[s->n - 1] != group))
@@ -227,13 +227,13 @@ static void learn(void)
 		struct text rest = text_of(sets[i]);
 
 		while (text_next(&rest, ' ', &word))
-			note(w, word, (int16_t)i);
+			synonyms_note(w, word, (int16_t)i);
 	}
 	for (size_t i = 0; w && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		struct text rest = text_of(kinds[i]);
 
 		if (text_next(&rest, ' ', &word))
-			note(w, word, (int16_t)(-1 - (int)i));
+			synonyms_note(w, word, (int16_t)(-1 - (int)i));
 	}
 	words_free(w);
 }
@@ -262,7 +262,7 @@ static size_t add_group(struct words *w, struct text term, int16_t group, size_t
 size_t synonyms_find(struct words *w, struct text term, struct near_word ret_near[SYNONYMS_MAX])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct slot *s;
+	const struct synonyms_slot *s;
 	size_t n = 0;
 
 	pthread_once(&once, learn);

@@ -17,7 +17,7 @@ static const double FEW = 0.01;
 /* Of the best score: with less from its own words, a memory has none worth the name. */
 static const float LACKING = 0.1f;
 
-struct looking {
+struct near_looking {
 	const struct near_scope *scopes;
 	size_t n_scopes;
 	const struct search_query *query;
@@ -29,15 +29,15 @@ struct looking {
 };
 
 /* The memories before and after one in its chat. */
-struct around {
+struct near_around {
 	uint64_t keys[2];
 	size_t n;
 };
 
-static struct around around(const struct search_index *ix, uint64_t key)
+static struct near_around around(const struct search_index *ix, uint64_t key)
 {
 	uint32_t doc = key_find(ix, key);
-	struct around a = {.n = 0};
+	struct near_around a = {.n = 0};
 
 	if (doc == NO_DOC)
 		return a;
@@ -60,13 +60,13 @@ static bool accept(void *arg, uint64_t key)
 	return search_passes(f->scope->index, f->query, key);
 }
 
-static bool has_vectors(const struct looking *l, const struct near_scope *scope)
+static bool has_vectors(const struct near_looking *l, const struct near_scope *scope)
 {
 	return scope->block && vector_block_dim(scope->block) == l->question->dim;
 }
 
 /* A single memory is not its own average: as long as there are few, it is drawn towards 0. */
-static void settle(struct looking *l, const struct vector_sums *sums)
+static void near_settle(struct near_looking *l, const struct vector_sums *sums)
 {
 	double n = sums->n > 0 ? (double)sums->n : 1;
 	double mean = sums->sum / (n + 1 / n);
@@ -77,7 +77,7 @@ static void settle(struct looking *l, const struct vector_sums *sums)
 }
 
 /* False if the memory has no vector, or is not for the asker. */
-static bool own_cosine(const struct looking *l, const struct near_scope *scope, uint64_t key,
+static bool own_cosine(const struct near_looking *l, const struct near_scope *scope, uint64_t key,
 		       float *ret_cosine)
 {
 	return has_vectors(l, scope) &&
@@ -86,7 +86,7 @@ static bool own_cosine(const struct looking *l, const struct near_scope *scope, 
 	       search_passes(scope->index, l->query, key);
 }
 
-static bool own_z(const struct looking *l, const struct near_scope *scope, uint64_t key,
+static bool own_z(const struct near_looking *l, const struct near_scope *scope, uint64_t key,
 		  float *ret_z)
 {
 	float cosine;
@@ -98,10 +98,10 @@ static bool own_z(const struct looking *l, const struct near_scope *scope, uint6
 }
 
 /* With its neighbours'. The sum is as wide as a single one would be. */
-static bool smoothed_z(const struct looking *l, const struct near_scope *scope, uint64_t key,
+static bool smoothed_z(const struct near_looking *l, const struct near_scope *scope, uint64_t key,
 		       float *ret_z)
 {
-	const struct around others = around(scope->index, key);
+	const struct near_around others = around(scope->index, key);
 	float sum, z;
 	float width = 1;
 
@@ -117,7 +117,7 @@ static bool smoothed_z(const struct looking *l, const struct near_scope *scope, 
 	return true;
 }
 
-static bool is_known(const struct looking *l, uint64_t key)
+static bool is_known(const struct near_looking *l, uint64_t key)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->hits[i].key == key)
@@ -127,7 +127,7 @@ static bool is_known(const struct looking *l, uint64_t key)
 }
 
 /* The scope that has the memory. The nearest come from any of them, and say not from which. */
-static const struct near_scope *scope_of(const struct looking *l, uint64_t key)
+static const struct near_scope *scope_of(const struct near_looking *l, uint64_t key)
 {
 	for (size_t i = 0; i < l->n_scopes; i++) {
 		if (search_index_has(l->scopes[i].index, key))
@@ -137,7 +137,7 @@ static const struct near_scope *scope_of(const struct looking *l, uint64_t key)
 }
 
 /* One that points the other way is not near, however far the others are. */
-static void add(struct looking *l, const struct near_scope *scope, uint64_t key)
+static void near_add(struct near_looking *l, const struct near_scope *scope, uint64_t key)
 {
 	struct near_hit hit = {.key = key};
 	float cosine;
@@ -147,18 +147,18 @@ static void add(struct looking *l, const struct near_scope *scope, uint64_t key)
 		l->hits[l->n++] = hit;
 }
 
-static void add_nearest(struct looking *l, const struct vector_hit *nearest, size_t n)
+static void add_nearest(struct near_looking *l, const struct vector_hit *nearest, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct near_scope *scope = scope_of(l, nearest[i].key);
-		struct around others;
+		struct near_around others;
 
 		if (!scope)
 			continue;
-		add(l, scope, nearest[i].key);
+		near_add(l, scope, nearest[i].key);
 		others = around(scope->index, nearest[i].key);
 		for (size_t k = 0; k < others.n; k++)
-			add(l, scope, others.keys[k]);
+			near_add(l, scope, others.keys[k]);
 	}
 }
 
@@ -179,7 +179,7 @@ struct average {
 	float weight;
 };
 
-static void count(struct average *a, float z, float weight)
+static void near_count(struct average *a, float z, float weight)
 {
 	a->sum += weight * z;
 	a->weight += weight;
@@ -195,7 +195,7 @@ static bool lacks_words(const struct search_hit *words, size_t n_words, uint64_t
 	return true;
 }
 
-static void judge(const struct looking *l, const struct search_hit *words, size_t n_words,
+static void judge(const struct near_looking *l, const struct search_hit *words, size_t n_words,
 		  struct near_found *found)
 {
 	struct average beside = {0};
@@ -203,15 +203,15 @@ static void judge(const struct looking *l, const struct search_hit *words, size_
 
 	for (size_t i = 0; i < n_words && i < JUDGED; i++) {
 		const struct near_scope *scope = &l->scopes[words[i].index];
-		const struct around others = around(scope->index, words[i].key);
+		const struct near_around others = around(scope->index, words[i].key);
 		float z;
 
 		if (own_z(l, scope, words[i].key, &z))
-			count(&own, z, words[i].score);
+			near_count(&own, z, words[i].score);
 		for (size_t k = 0; k < others.n; k++) {
 			if (lacks_words(words, n_words, others.keys[k]) &&
 			    own_z(l, scope, others.keys[k], &z))
-				count(&beside, z, words[i].score);
+				near_count(&beside, z, words[i].score);
 		}
 	}
 	found->judged = beside.weight > 0 || own.weight > 0;
@@ -228,11 +228,11 @@ struct near_found near_find(const struct near_scope *scopes, size_t n_scopes,
 			    const struct search_hit *words, size_t n_words,
 			    struct near_hit *ret_hits)
 {
-	struct looking l = {.scopes = scopes,
-			    .n_scopes = n_scopes,
-			    .query = q,
-			    .question = question,
-			    .hits = ret_hits};
+	struct near_looking l = {.scopes = scopes,
+				 .n_scopes = n_scopes,
+				 .query = q,
+				 .question = question,
+				 .hits = ret_hits};
 	struct vector_hit nearest[NEAR_MAX];
 	struct vector_sums sums = {0};
 	struct near_found found = {0};
@@ -245,7 +245,7 @@ struct near_found near_find(const struct near_scope *scopes, size_t n_scopes,
 			vector_block_scan(scopes[i].block, question->bytes, question->scale, accept,
 					  &filter, nearest, NEAR_MAX, &n_nearest, &sums);
 	}
-	settle(&l, &sums);
+	near_settle(&l, &sums);
 	for (size_t i = 0; i < n_words; i++) {
 		struct near_hit hit = {.key = words[i].key};
 

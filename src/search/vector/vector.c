@@ -193,7 +193,7 @@ static int grow_rows(struct vector_block *b, size_t cap)
 	return 0;
 }
 
-static int make_room(struct vector_block *b)
+static int vector_make_room(struct vector_block *b)
 {
 	size_t cap = b->cap ? b->cap + b->cap / 2 : FIRST_ROWS;
 	size_t n_slots = b->n_slots ? b->n_slots : 2 * FIRST_ROWS;
@@ -226,7 +226,7 @@ int vector_block_put(struct vector_block *b, uint64_t key, const int8_t *bytes, 
 	if (b->n_slots > 0 && b->slots[slot = find_slot(b, key)]) {
 		row = b->slots[slot] - 1;
 	} else {
-		r = make_room(b);
+		r = vector_make_room(b);
 		if (r != 0)
 			return r;
 		row = b->n;
@@ -313,7 +313,8 @@ static void sift_up(struct vector_hit *hits, size_t at)
 	}
 }
 
-static void keep(struct vector_hit *hits, size_t max, size_t *n, const struct vector_hit *hit)
+static void vector_keep(struct vector_hit *hits, size_t max, size_t *n,
+			const struct vector_hit *hit)
 {
 	if (*n < max) {
 		hits[*n] = *hit;
@@ -344,7 +345,7 @@ void vector_block_scan(const struct vector_block *b, const int8_t *query, float 
 		if (*n == max && !is_worse(&hits[0], &hit))
 			continue;
 		if (!accept || accept(arg, hit.key))
-			keep(hits, max, n, &hit);
+			vector_keep(hits, max, n, &hit);
 	}
 	if (!sums)
 		return;

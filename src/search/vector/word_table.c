@@ -230,7 +230,7 @@ static size_t lower_row(const struct word_table *t, struct text word)
 }
 
 /* The word's row, or n. */
-static size_t find_row(const struct word_table *t, struct text word)
+static size_t word_table_find_row(const struct word_table *t, struct text word)
 {
 	size_t row = lower_row(t, word);
 
@@ -256,7 +256,7 @@ static size_t find_form(const struct word_table *t, struct words *w, struct text
 
 bool word_table_has(const struct word_table *t, struct text folded)
 {
-	return find_row(t, folded) < t->n;
+	return word_table_find_row(t, folded) < t->n;
 }
 
 struct close_row {
@@ -378,7 +378,7 @@ static const struct near_list *list_of(struct word_table *t, struct words *w, si
 size_t word_table_near(struct word_table *t, struct words *w, struct text folded, struct text term,
 		       struct near_word ret_near[WORD_TABLE_NEAR_MAX])
 {
-	size_t row = find_row(t, folded);
+	size_t row = word_table_find_row(t, folded);
 	const struct near_list *list;
 
 	if (row == t->n && term.len > 0)

@@ -92,7 +92,7 @@ static bool is_name(const struct joined *j)
 	return j->n > 1 && (j->letters || (j->joint == '.' && j->n > 2));
 }
 
-static void join(struct words *w, struct word *word)
+static void extra_join(struct words *w, struct word *word)
 {
 	struct joined *j = &w->joined;
 	char next = joint_after(w);
@@ -121,5 +121,5 @@ void word_owe_others(struct words *w, struct word *word)
 	owe_parts(w);
 	owe_unaccented(w, word);
 	owe_compound(w);
-	join(w, word);
+	extra_join(w, word);
 }

@@ -173,7 +173,7 @@ static void cut_apostrophe(struct words *w, size_t at)
 	}
 }
 
-static bool is_plain(char c)
+static bool words_is_plain(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
@@ -184,7 +184,7 @@ static void take_plain(struct words *w, const char *start)
 {
 	if (w->lower_len > 0 || (w->at > start && w->at[-1] >= 'A' && w->at[-1] <= 'Z'))
 		return;
-	while (w->at < w->end && is_plain(*w->at)) {
+	while (w->at < w->end && words_is_plain(*w->at)) {
 		if (w->len < WORD_BYTES_MAX)
 			w->folded[w->len++] = *w->at;
 		w->at++;

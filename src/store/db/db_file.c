@@ -298,7 +298,7 @@ static int make_all_private(const struct db_file *f, struct error *error)
 	return r != 0 ? db_file_cannot(error, "set the mode of", f->path, -r) : 0;
 }
 
-static int check(struct db_file *f, unsigned application_id, struct error *error)
+static int db_file_check(struct db_file *f, unsigned application_id, struct error *error)
 {
 	struct stat st;
 	int r;
@@ -374,7 +374,7 @@ int db_file_hold(struct db_file *f, const char *path, unsigned application_id, s
 			?: make_parents(path, error)
 			?: resolve(path, f->path, error)
 			?: take_lock(f, error)
-			?: check(f, application_id, error);
+			?: db_file_check(f, application_id, error);
 	if (r != 0)
 		db_file_drop(f);
 	return r;

@@ -163,7 +163,7 @@ static const char *pg_message(const void *db)
 	return ((const struct pg *)db)->message;
 }
 
-static int explain(const void *place, const void *db, int fault, struct error *error)
+static int postgres_explain(const void *place, const void *db, int fault, struct error *error)
 {
 	const struct pg_place *p = place;
 	const char *words = db ? pg_message(db) : "";
@@ -189,14 +189,14 @@ static int look_inside(struct pg *db, struct error *error)
 				   &ours);
 
 	if (r != 0)
-		return explain(db->place, db, r, error);
+		return postgres_explain(db->place, db, r, error);
 	if (n > 0 && ours == 0)
 		return refuse(error, REFUSE_CONFLICT,
 			      "the schema 'koine' in %s belongs to another program; refusing to "
 			      "change it",
 			      db->place->shown);
 	r = pg_check_owners(db, error);
-	return r < 0 ? explain(db->place, db, r, error) : r;
+	return r < 0 ? postgres_explain(db->place, db, r, error) : r;
 }
 
 static int refuse_old(struct pg *db, struct error *error)
@@ -215,7 +215,7 @@ static int connect_and_look(struct pg *db, struct error *error)
 	int r = connect_now(db);
 
 	if (r != 0)
-		return explain(db->place, db, r, error);
+		return postgres_explain(db->place, db, r, error);
 	r = refuse_old(db, error);
 	/* The writer comes first, and whoever made a schema after that can make none in its place. */
 	return r != 0 || db->kind != CONNECTION_WRITER ? r : look_inside(db, error);
@@ -366,7 +366,7 @@ static const char *option_of(const PQconninfoOption *options, const char *name)
 }
 
 /* Where it is, as the address says; the rest is libpq's to find out. */
-static void show(struct pg_place *p, const PQconninfoOption *options)
+static void postgres_show(struct pg_place *p, const PQconninfoOption *options)
 {
 	const char *service = option_of(options, "service");
 	const char *host = option_of(options, "host");
@@ -395,7 +395,7 @@ static int check_address(struct pg_place *p, struct error *error)
 			   "the address must not contain a password, because other users could see "
 			   "it: use ~/.pgpass, PGPASSWORD or PGPASSFILE");
 	} else {
-		show(p, options);
+		postgres_show(p, options);
 	}
 	PQconninfoFree(options);
 	return r;
@@ -444,7 +444,7 @@ static int look_at_users(struct pg *db, struct error *error)
 
 	if (r == 0 && version > 0 && version < pg_n_steps)
 		r = take_lock(db, "pg_try_advisory_lock", older_in_use);
-	return r < 0 ? explain(db->place, db, r, error) : r;
+	return r < 0 ? postgres_explain(db->place, db, r, error) : r;
 }
 
 static int pg_look(const char *address, const char *accepted, char *ret_note, size_t size,
@@ -553,7 +553,7 @@ const struct store_ops postgres_ops = {
 	.claim = pg_claim,
 	.share = pg_share,
 	.disconnect = pg_disconnect,
-	.explain = explain,
+	.explain = postgres_explain,
 	.message = pg_message,
 	.version = pg_version,
 	.set_version = pg_set_version,

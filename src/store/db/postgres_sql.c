@@ -10,7 +10,7 @@ static bool in_name(char c)
 }
 
 /* The number of a parameter, 1 for the first; it is added where it is new. */
-static unsigned number_of(struct buf *names, const char *name, size_t n)
+static unsigned postgres_sql_number_of(struct buf *names, const char *name, size_t n)
 {
 	unsigned number = 1;
 	size_t at = 0;
@@ -59,7 +59,7 @@ int pg_spell(const char *sql, struct buf *out, struct buf *names)
 		} else if (*at == ':' && in_name(at[1])) {
 			while (in_name(at[n]))
 				n++;
-			buf_printf(out, "$%u%s", number_of(names, at, n),
+			buf_printf(out, "$%u%s", postgres_sql_number_of(names, at, n),
 				   before_number(at + n) ? "::bigint" : "");
 		} else if (*at == '+' && isalpha((unsigned char)at[1])) {
 			/* It keeps SQLite from using an index. */

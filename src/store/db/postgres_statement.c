@@ -61,7 +61,7 @@ struct pg_statement {
 	struct held shown; /* what the current row has in another form */
 };
 
-static void *hold(struct held *h, void *p)
+static void *postgres_statement_hold(struct held *h, void *p)
 {
 	if (!p || h->n == HELD_MAX) {
 		free(p);
@@ -119,7 +119,8 @@ static bool may_fail(const char *sql)
 	       strncmp(sql, "INSERT INTO event (", 19) != 0;
 }
 
-static int prepare(struct pg *db, const char *sql, const char *key, struct pg_statement **ret_st)
+static int postgres_statement_prepare(struct pg *db, const char *sql, const char *key,
+				      struct pg_statement **ret_st)
 {
 	struct pg_statement *st = calloc(1, sizeof(*st));
 	int r;
@@ -154,7 +155,7 @@ static int prepare_many(struct pg_statement *st, const char *sql)
 {
 	struct pg_statement *many;
 	size_t at = 0;
-	int r = prepare(st->db, sql, NULL, &many);
+	int r = postgres_statement_prepare(st->db, sql, NULL, &many);
 
 	if (r != 0)
 		return r;
@@ -174,7 +175,7 @@ int pg_prepare(void *db, const struct query *query, const char *sql, const char 
 	       void **ret_st)
 {
 	struct pg_statement *st;
-	int r = prepare(db, sql, query->key, &st);
+	int r = postgres_statement_prepare(db, sql, query->key, &st);
 
 	if (r != 0)
 		return r;
@@ -270,7 +271,7 @@ int pg_bind(void *handle, int place, const struct query_value *v)
 	else
 		t = v->t;
 	if (v->kind == QUERY_TEXT && t.data && pg_needs_marks(t)) {
-		t.data = hold(&st->bound, pg_put_marks(t, &t.len));
+		t.data = postgres_statement_hold(&st->bound, pg_put_marks(t, &t.len));
 		if (!t.data)
 			return -ENOMEM;
 	}
@@ -305,7 +306,7 @@ static int name_transaction(struct pg *db)
 	return pg_add_first(db, sql);
 }
 
-static int begin(struct pg *db)
+static int postgres_statement_begin(struct pg *db)
 {
 	int r = pg_ready(db);
 
@@ -422,7 +423,7 @@ static int run_plain(struct pg_statement *st)
 {
 	switch (st->plain) {
 	case PLAIN_BEGIN:
-		return begin(st->db);
+		return postgres_statement_begin(st->db);
 	case PLAIN_COMMIT:
 		return commit(st->db);
 	case PLAIN_ROLLBACK:
@@ -569,7 +570,7 @@ static int step_large(struct pg_statement *st, bool *ret_row)
 	return pg_note_fault(st->db, r);
 }
 
-static int run(struct pg_statement *st)
+static int postgres_statement_run(struct pg_statement *st)
 {
 	return pg_note_fault(st->db, st->plain != NOT_PLAIN ? run_plain(st) : run_query(st));
 }
@@ -619,7 +620,7 @@ int pg_later(void *handle, int64_t *ret, unsigned n)
 
 	if (st->db->in_transaction)
 		return pg_note_fault(st->db, send_later(st, ret, n));
-	r = run(st);
+	r = postgres_statement_run(st);
 	for (unsigned i = 0; r == 0 && i < n && PQntuples(st->result) > 0; i++)
 		ret[i] = strtoll(PQgetvalue(st->result, 0, (int)i), NULL, 10);
 	return r;
@@ -634,7 +635,7 @@ int pg_step(void *handle, bool *ret_row)
 	if (st->large)
 		return step_large(st, ret_row);
 	if (!st->result) {
-		r = run(st);
+		r = postgres_statement_run(st);
 		st->row = 0;
 	} else {
 		st->row++;
@@ -685,7 +686,7 @@ int pg_column_text(void *handle, int i, struct text *ret_text)
 	t.data = PQgetvalue(st->result, st->row, i);
 	t.len = (size_t)PQgetlength(st->result, st->row, i);
 	if (pg_has_marks(t)) {
-		t.data = hold(&st->shown, pg_take_marks(t, &t.len));
+		t.data = postgres_statement_hold(&st->shown, pg_take_marks(t, &t.len));
 		if (!t.data)
 			return -ENOMEM;
 	}
@@ -706,7 +707,7 @@ int pg_column_blob(void *handle, int i, struct text *ret_bytes)
 		return 0;
 	if (hex[0] != '\\' || hex[1] != 'x')
 		return -EBADMSG;
-	out = hold(&st->shown, malloc(n + 1));
+	out = postgres_statement_hold(&st->shown, malloc(n + 1));
 	if (!out)
 		return -ENOMEM;
 	for (size_t at = 0; at < n; at++)

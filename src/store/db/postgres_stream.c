@@ -25,7 +25,7 @@ int pg_stream_begin(struct pg *db, unsigned n_before, struct pg_rest *rest)
 }
 
 /* The end of the query and of the pipeline; the connection is free again. */
-static int finish(struct pg_rest *rest, int fault)
+static int postgres_stream_finish(struct pg_rest *rest, int fault)
 {
 	struct pg *db = rest->db;
 	PGresult *end = NULL;
@@ -58,7 +58,7 @@ static int read_row(struct pg_rest *rest, PGresult **ret)
 	}
 	r = PQresultStatus(result) == PGRES_TUPLES_OK ? 0 : pg_fault(db, result);
 	PQclear(result);
-	return finish(rest, r);
+	return postgres_stream_finish(rest, r);
 }
 
 int pg_stream_next(struct pg_rest *rest, PGresult **ret)

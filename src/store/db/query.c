@@ -40,7 +40,7 @@ static struct statement *make_place(struct connection *c)
 	return oldest;
 }
 
-static int prepare(struct connection *c, const struct query *query, struct statement *ret)
+static int query_prepare(struct connection *c, const struct query *query, struct statement *ret)
 {
 	CLEANUP(buf_donep) struct buf text;
 	CLEANUP(buf_donep) struct buf many;
@@ -65,7 +65,7 @@ static int prepare_kept(struct connection *c, const struct query *query, struct 
 	struct statement *place;
 	int r;
 
-	r = prepare(c, query, &fresh);
+	r = query_prepare(c, query, &fresh);
 	if (r != 0)
 		return r;
 	place = make_place(c);
@@ -87,7 +87,7 @@ static int prepare_loose(struct connection *c, const struct query *query, struct
 
 	if (!q)
 		return -ENOMEM;
-	r = prepare(c, query, q);
+	r = query_prepare(c, query, q);
 	if (r != 0) {
 		free(q);
 		return r;
@@ -133,7 +133,7 @@ void query_bind(struct statement *q, struct query_value value)
 }
 
 /* Names are literals, so one that is in the same memory has the same place. */
-static int place_of(struct statement *q, unsigned i, const char *name)
+static int query_place_of(struct statement *q, unsigned i, const char *name)
 {
 	if (i >= PLACES_KNOWN)
 		return q->conn->ops->place_of(q->handle, name);
@@ -152,7 +152,7 @@ static void bind_all(struct statement *q, const struct query_value *values)
 		if (v->kind == QUERY_NOUN)
 			q->err = query_bind_members(q, v->noun);
 		else
-			bind_at(q, place_of(q, i, v->name), v);
+			bind_at(q, query_place_of(q, i, v->name), v);
 	}
 }
 

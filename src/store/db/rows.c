@@ -44,7 +44,7 @@ int rows_take_one(struct statement *q, struct arena *arena, void *ret_row, bool 
 	return r;
 }
 
-static int add(struct statement *q, struct row_list *l, bool *ret_full)
+static int rows_add(struct statement *q, struct row_list *l, bool *ret_full)
 {
 	const struct schema *of = q->query->of;
 	void *row;
@@ -75,7 +75,7 @@ int rows_take(struct statement *q, struct row_list *list)
 	int r = 0;
 
 	while (!full && (r = query_next(q, &more)) == 0 && more) {
-		r = add(q, list, &full);
+		r = rows_add(q, list, &full);
 		if (r != 0)
 			return r;
 	}

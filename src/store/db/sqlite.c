@@ -117,7 +117,7 @@ static const char *message(const void *db)
 	return sqlite3_errmsg((sqlite3 *)db);
 }
 
-static int explain(const void *place, const void *db, int fault, struct error *error)
+static int sqlite_explain(const void *place, const void *db, int fault, struct error *error)
 {
 	const struct sqlite_place *p = place;
 	const char *tail = db_file_tail(p->file.path);
@@ -213,7 +213,7 @@ static int wait_for_stranger(void *place, int n_tries)
 	return 1;
 }
 
-static int settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind)
+static int sqlite_settle(struct sqlite_place *p, sqlite3 *db, enum connection_kind kind)
 {
 	/* Keep temporary tables in memory: stored data must not appear in another file. */
 	static const char common[] = "PRAGMA foreign_keys = ON;"
@@ -244,7 +244,7 @@ static int look(struct sqlite_place *p, sqlite3 *db, struct error *error)
 	r = sqlite_read_number(db, "PRAGMA application_id", &id)
 		    ?: sqlite_read_number(db, "SELECT count(*) FROM sqlite_schema", &n_objects);
 	if (r != 0)
-		return explain(p, db, r, error);
+		return sqlite_explain(p, db, r, error);
 	if (id != APPLICATION_ID && (id != 0 || n_objects != 0))
 		return refuse(error, REFUSE_CONFLICT,
 			      "%s is another program's database; refusing to change it",
@@ -266,10 +266,10 @@ int sqlite_connect(void *place, enum connection_kind kind, void **ret_db, struct
 			     NULL);
 	if (!db)
 		return -ENOMEM;
-	r = sqlite_fault(db, rc) ?: settle(p, db, kind);
+	r = sqlite_fault(db, rc) ?: sqlite_settle(p, db, kind);
 	if (r == 0 && kind == CONNECTION_WRITER && sqlite3_db_readonly(db, "main") == 1)
 		r = -EROFS;
-	r = r != 0 ? explain(p, db, r, error) : look(p, db, error);
+	r = r != 0 ? sqlite_explain(p, db, r, error) : look(p, db, error);
 	if (r != 0)
 		sqlite3_close(db);
 	else
@@ -323,8 +323,8 @@ static int open_to_look(struct sqlite_place *p, const char *how, void **ret_db, 
 	if (!db)
 		return -ENOMEM;
 	*ret_db = db;
-	rc = sqlite_fault(db, rc) ?: settle(p, db, CONNECTION_READER);
-	return rc != 0 ? explain(p, db, rc, error) : look(p, db, error);
+	rc = sqlite_fault(db, rc) ?: sqlite_settle(p, db, CONNECTION_READER);
+	return rc != 0 ? sqlite_explain(p, db, rc, error) : look(p, db, error);
 }
 
 static int sqlite_look(const char *address, const char *accepted, char *ret_note, size_t size,
@@ -430,8 +430,8 @@ static int still_there(void *db)
 	return moved ? -ESTALE : 0;
 }
 
-static int prepare(void *db, const struct query *query, const char *sql, const char *many,
-		   void **ret_st)
+static int sqlite_prepare(void *db, const struct query *query, const char *sql, const char *many,
+			  void **ret_st)
 {
 	sqlite3_stmt *st;
 	int r;
@@ -458,7 +458,7 @@ static void rewind_statement(void *st)
 	sqlite3_reset(st);
 }
 
-static int place_of(void *st, const char *name)
+static int sqlite_place_of(void *st, const char *name)
 {
 	return sqlite3_bind_parameter_index(st, name);
 }
@@ -561,7 +561,7 @@ const struct store_ops sqlite_ops = {
 	.connect = sqlite_connect,
 	.claim = sqlite_claim,
 	.disconnect = sqlite_disconnect,
-	.explain = explain,
+	.explain = sqlite_explain,
 	.message = message,
 	.version = version,
 	.set_version = set_version,
@@ -571,11 +571,11 @@ const struct store_ops sqlite_ops = {
 	.exec = exec,
 	.in_transaction = in_transaction,
 	.still_there = still_there,
-	.prepare = prepare,
+	.prepare = sqlite_prepare,
 	.finalize = finalize,
 	.reset = reset,
 	.rewind = rewind_statement,
-	.place_of = place_of,
+	.place_of = sqlite_place_of,
 	.bind = bind,
 	.step = step,
 	.column_null = column_null,

@@ -87,7 +87,7 @@ static int copy_pages(sqlite3 *to, sqlite3 *from, const atomic_bool *stop)
 	return rc == SQLITE_DONE ? 0 : sqlite_fault(to, rc);
 }
 
-static int copy(struct sqlite_place *p, const char *partial, struct error *error)
+static int sqlite_backup_copy(struct sqlite_place *p, const char *partial, struct error *error)
 {
 	CLEANUP(disconnectp) void *from = NULL;
 	CLEANUP(disconnectp) void *to = NULL;
@@ -122,7 +122,7 @@ static int publish(const char *partial, const char *path)
 	return rename(partial, path) == 0 ? 0 : -errno;
 }
 
-static int finish(const char *partial, int fd, const char *path)
+static int sqlite_backup_finish(const char *partial, int fd, const char *path)
 {
 	int r;
 
@@ -141,7 +141,7 @@ int sqlite_backup(void *place, const char *path, struct error *error)
 	r = check_target(path, error) ?: make_partial(path, partial, &fd, error);
 	if (r != 0)
 		return r;
-	r = copy(place, partial, error) ?: finish(partial, fd, path);
+	r = sqlite_backup_copy(place, partial, error) ?: sqlite_backup_finish(partial, fd, path);
 	if (r != 0)
 		unlink(partial);
 	return r < 0 ? db_file_cannot(error, "write", path, -r) : r;

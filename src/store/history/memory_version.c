@@ -20,7 +20,7 @@
 
 /* ---- whose ---- */
 
-static struct text join(struct arena *a, const char *kind, struct text name)
+static struct text memory_version_join(struct arena *a, const char *kind, struct text name)
 {
 	size_t len = strlen(kind);
 	char *out = arena_alloc(a, len + name.len + 1);
@@ -36,16 +36,16 @@ static struct text join(struct arena *a, const char *kind, struct text name)
 static struct text whose(struct arena *a, const struct memory *m)
 {
 	if (m->owner.data)
-		return join(a, "user:", m->owner);
+		return memory_version_join(a, "user:", m->owner);
 	if (m->chat.data)
-		return join(a, "chat:", m->chat);
-	return m->project.data ? join(a, "project:", m->project) : TEXT("common");
+		return memory_version_join(a, "chat:", m->chat);
+	return m->project.data ? memory_version_join(a, "project:", m->project) : TEXT("common");
 }
 
 /* ---- writing ---- */
 
-static int insert(struct connection *c, const struct memory *was, struct text owner,
-		  int64_t until_ms)
+static int memory_version_insert(struct connection *c, const struct memory *was, struct text owner,
+				 int64_t until_ms)
 {
 	QUERY sql = {"INSERT INTO memory_version (memory, whose, valid_from_ms, valid_until_ms,"
 		     " category, importance, metadata, content) VALUES (:memory, :whose, :from,"
@@ -79,7 +79,7 @@ int store_memory_version_add(struct connection *c, const struct memory *was, int
 
 	arena_init(&arena, 1 << 20);
 	owner = whose(&arena, was);
-	r = owner.data ? insert(c, was, owner, until_ms) : -ENOMEM;
+	r = owner.data ? memory_version_insert(c, was, owner, until_ms) : -ENOMEM;
 	arena_done(&arena);
 	return r ?: trim(c, was->seq, keep);
 }
@@ -150,10 +150,11 @@ int store_memory_version_find(struct connection *c, const struct store_former_op
 	const struct store_scope *s = &opts->scope;
 	const struct text owners[] = {
 		s->everything  ? TEXT("")
-		: s->user.data ? join(arena, "user:", s->user)
+		: s->user.data ? memory_version_join(arena, "user:", s->user)
 			       : (struct text) {0},
-		s->chat.data ? join(arena, "chat:", s->chat) : (struct text) {0},
-		s->project.data ? join(arena, "project:", s->project) : (struct text) {0},
+		s->chat.data ? memory_version_join(arena, "chat:", s->chat) : (struct text) {0},
+		s->project.data ? memory_version_join(arena, "project:", s->project)
+				: (struct text) {0},
 		!s->without_common ? TEXT("common") : (struct text) {0},
 	};
 	struct row_list list = {.arena = arena, .max_bytes = opts->max_bytes};

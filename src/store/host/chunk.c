@@ -29,7 +29,7 @@ static int delete_before(struct connection *c, const struct task_chunk *chunk, i
 	return query_do(c, &sql, BIND_ATTEMPT(chunk, place));
 }
 
-static int insert(struct connection *c, const struct task_chunk *chunk)
+static int chunk_insert(struct connection *c, const struct task_chunk *chunk)
 {
 	QUERY sql = {"INSERT INTO task_chunk (task, place, bytes) SELECT seq, "
 		     ":place, :bytes " OUR_ATTEMPT " ON CONFLICT (task, place) DO NOTHING"};
@@ -43,7 +43,7 @@ int store_chunk_add(struct connection *c, const struct task_chunk *chunk)
 	int r = chunk->first ? delete_from(c, chunk) : 0;
 
 	if (r == 0)
-		r = insert(c, chunk);
+		r = chunk_insert(c, chunk);
 	if (r == 0 && end > TASK_CHUNKS_MAX)
 		r = delete_before(c, chunk, end - TASK_CHUNKS_MAX);
 	return r;
@@ -58,7 +58,8 @@ int store_chunk_end(struct connection *c, int64_t task, int64_t *ret_end)
 }
 
 /* Copies what follows; what comes before `*at` is cut away, and a gap is skipped if nothing is there yet. */
-static bool take(char *out, size_t max, size_t *n, int64_t *at, int64_t place, struct text bytes)
+static bool chunk_take(char *out, size_t max, size_t *n, int64_t *at, int64_t place,
+		       struct text bytes)
 {
 	int64_t next = *at + (int64_t)*n;
 	size_t skip = place < next ? (size_t)(next - place) : 0;
@@ -99,7 +100,7 @@ int store_chunk_read(struct connection *c, int64_t task, int64_t offset, size_t 
 	CLEANUP(query_donep)
 	struct statement *q = query_open(c, &sql, BIND(":task", task), BIND(":from", at));
 	while ((r = query_next(q, &more)) == 0 && more &&
-	       take(out, max, &n, &at, query_int(q, 0), query_blob(q, 1)))
+	       chunk_take(out, max, &n, &at, query_int(q, 0), query_blob(q, 1)))
 		continue;
 	if (r != 0)
 		return r;

@@ -7,7 +7,7 @@
 #include "store/db/query.h"
 
 /* The place of a project in the batch; -1: it has none. */
-static int find(const struct task_numbers *all, struct text project)
+static int task_number_find(const struct task_numbers *all, struct text project)
 {
 	for (unsigned i = 0; i < all->n; i++) {
 		if (text_equal((struct text) {.data = all->of[i].project, .len = all->of[i].len},
@@ -21,7 +21,7 @@ static int find(const struct task_numbers *all, struct text project)
 static int find_or_add(struct connection *c, struct text project)
 {
 	struct task_numbers *all = &c->numbers;
-	int i = find(all, project);
+	int i = task_number_find(all, project);
 	char *name;
 
 	if (i >= 0 || !c->in_batch || all->n == TASK_NUMBERED_MAX)
@@ -82,7 +82,7 @@ int task_number_skip(struct connection *c, struct text project, int64_t number)
 		     " ON CONFLICT (name) DO UPDATE SET next = excluded.next"
 		     " WHERE excluded.next > task_project.next"};
 	struct task_numbers *all = &c->numbers;
-	int i = find(all, project);
+	int i = task_number_find(all, project);
 
 	if (i >= 0 && all->of[i].locked) {
 		if (all->of[i].next <= number) {

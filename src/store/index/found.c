@@ -8,7 +8,7 @@
 #include "base/list.h"
 #include "base/sets.h"
 
-struct found {
+struct index_found {
 	struct table_link link; /* by seq */
 	struct list age;
 	size_t size;
@@ -38,7 +38,7 @@ int found_memories_new(size_t max_bytes, struct found_memories **ret_found)
 	return 0;
 }
 
-static void drop(struct found_memories *f, struct found *one)
+static void drop(struct found_memories *f, struct index_found *one)
 {
 	table_remove(&f->table, &one->link);
 	list_remove(&one->age);
@@ -49,7 +49,7 @@ static void drop(struct found_memories *f, struct found *one)
 static void drop_oldest(struct found_memories *f, size_t max_bytes)
 {
 	while (f->bytes > max_bytes)
-		drop(f, list_entry(list_first(&f->ages), struct found, age));
+		drop(f, list_entry(list_first(&f->ages), struct index_found, age));
 }
 
 void found_memories_free(struct found_memories *f)
@@ -83,13 +83,13 @@ static bool is_same_scope(const struct store_scope *a, const struct store_scope 
 	       text_equal(a->project, b->project);
 }
 
-static struct found *find(const struct found_memories *f, const struct store_scope *scope,
-			  int64_t seq)
+static struct index_found *found_find(const struct found_memories *f,
+				      const struct store_scope *scope, int64_t seq)
 {
 	struct table_link *at = table_find(&f->table, (uint64_t)seq);
 
 	for (; at; at = table_next(at)) {
-		struct found *one = list_entry(at, struct found, link);
+		struct index_found *one = list_entry(at, struct index_found, link);
 
 		if (one->row.seq == seq && is_same_scope(&one->scope, scope))
 			return one;
@@ -105,16 +105,16 @@ static void move(struct text *t, char **to)
 	*to += t->len;
 }
 
-static struct found *found_new(const struct store_scope *scope, const struct memory *row)
+static struct index_found *found_new(const struct store_scope *scope, const struct memory *row)
 {
-	size_t size = sizeof(struct found) + schema_bytes(&memory_schema, row) + scope->user.len +
-		      scope->chat.len + scope->project.len;
-	struct found *one = malloc(size);
+	size_t size = sizeof(struct index_found) + schema_bytes(&memory_schema, row) +
+		      scope->user.len + scope->chat.len + scope->project.len;
+	struct index_found *one = malloc(size);
 	char *to;
 
 	if (!one)
 		return NULL;
-	*one = (struct found) {.size = size, .scope = *scope, .row = *row};
+	*one = (struct index_found) {.size = size, .scope = *scope, .row = *row};
 	to = one->bytes;
 	move(&one->scope.user, &to);
 	move(&one->scope.chat, &to);
@@ -131,10 +131,10 @@ static struct found *found_new(const struct store_scope *scope, const struct mem
 
 /* ---- all of them ---- */
 
-static bool put(struct found_memories *f, struct found *one, uint64_t mark)
+static bool found_put(struct found_memories *f, struct index_found *one, uint64_t mark)
 {
 	if (f->n_forgotten != mark || one->size > f->max_bytes / 16 ||
-	    find(f, &one->scope, one->row.seq))
+	    found_find(f, &one->scope, one->row.seq))
 		return false;
 	drop_oldest(f, f->max_bytes - one->size);
 	table_add(&f->table, &one->link, (uint64_t)one->row.seq);
@@ -146,13 +146,13 @@ static bool put(struct found_memories *f, struct found *one, uint64_t mark)
 void found_memories_put(struct found_memories *f, const struct store_scope *scope,
 			const struct memory *row, uint64_t mark)
 {
-	struct found *one = found_new(scope, row);
+	struct index_found *one = found_new(scope, row);
 	bool kept;
 
 	if (!one)
 		return;
 	pthread_mutex_lock(&f->lock);
-	kept = put(f, one, mark);
+	kept = found_put(f, one, mark);
 	pthread_mutex_unlock(&f->lock);
 	if (!kept)
 		free(one);
@@ -161,11 +161,11 @@ void found_memories_put(struct found_memories *f, const struct store_scope *scop
 int found_memories_get(struct found_memories *f, const struct store_scope *scope, int64_t seq,
 		       struct arena *arena, struct memory *ret_row, bool *ret_found)
 {
-	struct found *one;
+	struct index_found *one;
 	int r = 0;
 
 	pthread_mutex_lock(&f->lock);
-	one = find(f, scope, seq);
+	one = found_find(f, scope, seq);
 	if (one) {
 		*ret_row = one->row;
 		r = schema_copy(&memory_schema, arena, ret_row);
@@ -187,7 +187,7 @@ void found_memories_forget(struct found_memories *f, int64_t seq)
 	f->n_forgotten++;
 	at = table_find(&f->table, (uint64_t)seq);
 	while (at) {
-		struct found *one = list_entry(at, struct found, link);
+		struct index_found *one = list_entry(at, struct index_found, link);
 
 		at = table_next(at);
 		if (one->row.seq == seq)

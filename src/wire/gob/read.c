@@ -30,7 +30,7 @@ struct gob_open {
 };
 
 /* One value that is read, and where. */
-struct reader {
+struct gob_read_reader {
 	struct gob_decoder *d;
 	struct gob_reading *r;
 	struct gob_in *in;
@@ -57,34 +57,34 @@ void gob_reading_done(struct gob_reading *r)
 
 /* ---- pieces ---- */
 
-static int bad(const struct reader *w, const char *what)
+static int gob_read_bad(const struct gob_read_reader *w, const char *what)
 {
 	return refuse(w->error, REFUSE_PARSE, "%s", what);
 }
 
-static int get_uint(struct reader *w, uint64_t *ret)
+static int get_uint(struct gob_read_reader *w, uint64_t *ret)
 {
 	switch (gob_read_uint(w->in, ret)) {
 	case GOB_NUMBER_OK:
 		return 0;
 	case GOB_NUMBER_SHORT:
-		return bad(w, "gob: a message ends inside a value");
+		return gob_read_bad(w, "gob: a message ends inside a value");
 	case GOB_NUMBER_BAD:
 		break;
 	}
-	return bad(w, "gob: encoded unsigned integer out of range");
+	return gob_read_bad(w, "gob: encoded unsigned integer out of range");
 }
 
-static int get_type(struct reader *w, int64_t id, const struct gob_type **ret)
+static int get_type(struct gob_read_reader *w, int64_t id, const struct gob_type **ret)
 {
 	*ret = gob_type_find(&w->d->types, id);
 	if (!*ret)
-		return bad(w, "gob: unknown type id or corrupted data");
+		return gob_read_bad(w, "gob: unknown type id or corrupted data");
 	return 0;
 }
 
 /* A count and that many bytes, which stay where they are. */
-static int get_bytes(struct reader *w, const char *what, struct text *ret)
+static int get_bytes(struct gob_read_reader *w, const char *what, struct text *ret)
 {
 	uint64_t n = 0;
 	int e = get_uint(w, &n);
@@ -101,7 +101,7 @@ static int get_bytes(struct reader *w, const char *what, struct text *ret)
 }
 
 /* No memory: is the arena full, or the machine? */
-static int no_memory(const struct reader *w, size_t n)
+static int no_memory(const struct gob_read_reader *w, size_t n)
 {
 	const struct arena *a = w->r->arena;
 
@@ -111,7 +111,7 @@ static int no_memory(const struct reader *w, size_t n)
 	return -ENOMEM;
 }
 
-static int copy_text(struct reader *w, struct text from, const char **ret)
+static int copy_text(struct gob_read_reader *w, struct text from, const char **ret)
 {
 	char *copy = arena_copy(w->r->arena, from.data, from.len);
 
@@ -121,7 +121,7 @@ static int copy_text(struct reader *w, struct text from, const char **ret)
 	return 0;
 }
 
-static int new_node(struct reader *w, const struct gob_type *type, enum value_kind kind,
+static int new_node(struct gob_read_reader *w, const struct gob_type *type, enum value_kind kind,
 		    struct gob_node **ret)
 {
 	struct gob_node *node;
@@ -140,7 +140,8 @@ static int new_node(struct reader *w, const struct gob_type *type, enum value_ki
 
 /* ---- numbers and texts ---- */
 
-static int set_number(struct reader *w, struct gob_node *node, const char *text, size_t len)
+static int set_number(struct gob_read_reader *w, struct gob_node *node, const char *text,
+		      size_t len)
 {
 	int e = copy_text(w, (struct text) {.data = text, .len = len}, &node->value.text);
 
@@ -152,7 +153,7 @@ static int set_number(struct reader *w, struct gob_node *node, const char *text,
 	return 0;
 }
 
-static int set_float(struct reader *w, struct gob_node *node, double d)
+static int set_float(struct gob_read_reader *w, struct gob_node *node, double d)
 {
 	char room[NUMBER_SIZE];
 	struct buf out = {.data = room, .cap = sizeof(room), .max = sizeof(room)};
@@ -168,7 +169,7 @@ static int set_float(struct reader *w, struct gob_node *node, double d)
 	return 0;
 }
 
-static int set_whole(struct reader *w, struct gob_node *node, const struct gob_type *type,
+static int set_whole(struct gob_read_reader *w, struct gob_node *node, const struct gob_type *type,
 		     uint64_t n)
 {
 	char room[NUMBER_SIZE];
@@ -181,7 +182,8 @@ static int set_whole(struct reader *w, struct gob_node *node, const struct gob_t
 	return set_number(w, node, out.data, out.len);
 }
 
-static int read_number(struct reader *w, const struct gob_type *type, struct gob_node **ret)
+static int read_number(struct gob_read_reader *w, const struct gob_type *type,
+		       struct gob_node **ret)
 {
 	uint64_t n = 0;
 	int e = get_uint(w, &n);
@@ -197,7 +199,8 @@ static int read_number(struct reader *w, const struct gob_type *type, struct gob
 	return set_whole(w, *ret, type, n);
 }
 
-static int read_complex(struct reader *w, const struct gob_type *type, struct gob_node **ret)
+static int read_complex(struct gob_read_reader *w, const struct gob_type *type,
+			struct gob_node **ret)
 {
 	const struct gob_type *part_type = gob_type_find(&w->d->types, GOB_FLOAT);
 	struct gob_node *re, *im;
@@ -213,7 +216,7 @@ static int read_complex(struct reader *w, const struct gob_type *type, struct go
 	return 0;
 }
 
-static int read_text(struct reader *w, const struct gob_type *type, struct gob_node **ret)
+static int read_text(struct gob_read_reader *w, const struct gob_type *type, struct gob_node **ret)
 {
 	struct text text;
 	int e = get_bytes(w, type->kind == GOB_STRING ? "string" : "data", &text);
@@ -258,7 +261,7 @@ static void append(struct gob_open *o, struct value *child)
 }
 
 /* Attaches it where it belongs; a map's or struct's children may still be to come. */
-static int attach(struct reader *w, struct gob_node *node)
+static int attach(struct gob_read_reader *w, struct gob_node *node)
 {
 	struct gob_open *o = innermost(w->r);
 	int e = 0;
@@ -285,7 +288,8 @@ static int attach(struct reader *w, struct gob_node *node)
 	return e;
 }
 
-static int push(struct reader *w, const struct gob_type *type, struct gob_node *node, uint64_t n)
+static int push(struct gob_read_reader *w, const struct gob_type *type, struct gob_node *node,
+		uint64_t n)
 {
 	struct gob_reading *r = w->r;
 	unsigned cap = r->cap_open ? 2 * r->cap_open : FIRST_OPEN;
@@ -305,7 +309,7 @@ static int push(struct reader *w, const struct gob_type *type, struct gob_node *
 	return 0;
 }
 
-static int open_container(struct reader *w, const struct gob_type *type)
+static int open_container(struct gob_read_reader *w, const struct gob_type *type)
 {
 	bool named = type->kind == GOB_STRUCT || type->kind == GOB_MAP;
 	struct gob_node *node = NULL;
@@ -315,7 +319,7 @@ static int open_container(struct reader *w, const struct gob_type *type)
 	if (type->kind != GOB_STRUCT)
 		e = get_uint(w, &n);
 	if (e == 0 && type->kind == GOB_ARRAY && n != type->len)
-		e = bad(w, "gob: length mismatch in decodeArray");
+		e = gob_read_bad(w, "gob: length mismatch in decodeArray");
 	if (e == 0)
 		e = new_node(w, type, named ? VALUE_OBJECT : VALUE_ARRAY, &node);
 	if (e == 0)
@@ -325,7 +329,7 @@ static int open_container(struct reader *w, const struct gob_type *type)
 
 /* ---- interfaces ---- */
 
-static int open_interface(struct reader *w)
+static int open_interface(struct gob_read_reader *w)
 {
 	struct gob_node *node = NULL;
 	struct text name;
@@ -346,7 +350,7 @@ static int open_interface(struct reader *w)
 	return e;
 }
 
-static int read_definition(struct reader *w, int64_t id)
+static int read_definition(struct gob_read_reader *w, int64_t id)
 {
 	struct gob_reading *r = &w->d->definition;
 	int e = gob_type_may_define(&w->d->types, id, w->error);
@@ -363,19 +367,19 @@ static int read_definition(struct reader *w, int64_t id)
 }
 
 /* Which messages may follow a definition in the same message. */
-static int behind_definition(struct reader *w)
+static int behind_definition(struct gob_read_reader *w)
 {
 	uint64_t count_of_next;
 
 	if (gob_left(w->in) == 0)
 		return 0;
 	if (!w->r->in_interface)
-		return bad(w, "extra data in buffer");
+		return gob_read_bad(w, "extra data in buffer");
 	return get_uint(w, &count_of_next);
 }
 
 /* The id is read: of the whole value, or of what an interface holds. */
-static int begin_value(struct reader *w, int64_t id)
+static int begin_value(struct gob_read_reader *w, int64_t id)
 {
 	uint64_t n = 0;
 	int e = get_type(w, id, &w->r->want);
@@ -392,11 +396,11 @@ static int begin_value(struct reader *w, int64_t id)
 		return 0;
 	e = get_uint(w, &n);
 	if (e == 0 && n != 0)
-		e = bad(w, "gob: decode: corrupted data: non-zero delta for singleton");
+		e = gob_read_bad(w, "gob: decode: corrupted data: non-zero delta for singleton");
 	return e;
 }
 
-static int read_type(struct reader *w)
+static int read_type(struct gob_read_reader *w)
 {
 	uint64_t n = 0;
 	int64_t id;
@@ -410,13 +414,14 @@ static int read_type(struct reader *w)
 	id = gob_uint_to_int(n);
 	if (id >= 0)
 		return begin_value(w, id);
-	e = id == INT64_MIN ? bad(w, "gob: type id out of range") : read_definition(w, -id);
+	e = id == INT64_MIN ? gob_read_bad(w, "gob: type id out of range")
+			    : read_definition(w, -id);
 	return e != 0 ? e : behind_definition(w);
 }
 
 /* ---- the walk ---- */
 
-static int read_value(struct reader *w)
+static int read_value(struct gob_read_reader *w)
 {
 	const struct gob_type *type = w->r->want;
 	struct gob_node *node = NULL;
@@ -448,19 +453,19 @@ static int read_value(struct reader *w)
 	return e != 0 ? e : attach(w, node);
 }
 
-static int want(struct reader *w, int64_t id)
+static int want(struct gob_read_reader *w, int64_t id)
 {
 	w->r->at = GOB_AT_VALUE;
 	return get_type(w, id, &w->r->want);
 }
 
-static int close_container(struct reader *w)
+static int close_container(struct gob_read_reader *w)
 {
 	w->r->n_open--;
 	return 0;
 }
 
-static int step_struct(struct reader *w, struct gob_open *o)
+static int step_struct(struct gob_read_reader *w, struct gob_open *o)
 {
 	uint64_t delta = 0;
 	int e;
@@ -474,13 +479,13 @@ static int step_struct(struct reader *w, struct gob_open *o)
 	if (delta == 0)
 		return close_container(w);
 	if (delta > o->type->n_fields - o->next_field)
-		return bad(w, "gob: bad data: field numbers out of bounds");
+		return gob_read_bad(w, "gob: bad data: field numbers out of bounds");
 	o->next_field += (uint32_t)delta;
 	return want(w, o->type->fields[o->next_field - 1].id);
 }
 
 /* Every member takes at least a byte: a count beyond what is there ends here at the latest. */
-static int next_member(struct reader *w, struct gob_open *o)
+static int next_member(struct gob_read_reader *w, struct gob_open *o)
 {
 	if (gob_left(w->in) == 0)
 		return refuse(w->error, REFUSE_PARSE,
@@ -491,7 +496,7 @@ static int next_member(struct reader *w, struct gob_open *o)
 	return 0;
 }
 
-static int step_list(struct reader *w, struct gob_open *o)
+static int step_list(struct gob_read_reader *w, struct gob_open *o)
 {
 	int e;
 
@@ -502,7 +507,7 @@ static int step_list(struct reader *w, struct gob_open *o)
 }
 
 /* A key that is not a string: as JSON would write it, without quotes. */
-static int word_key(struct reader *w, struct gob_node *key)
+static int word_key(struct gob_read_reader *w, struct gob_node *key)
 {
 	struct value *v = &key->value;
 	struct buf out;
@@ -529,7 +534,7 @@ static int word_key(struct reader *w, struct gob_node *key)
 	return e;
 }
 
-static int step_map(struct reader *w, struct gob_open *o)
+static int step_map(struct gob_read_reader *w, struct gob_open *o)
 {
 	int e;
 
@@ -544,7 +549,7 @@ static int step_map(struct reader *w, struct gob_open *o)
 	return e != 0 ? e : want(w, o->type->key);
 }
 
-static int step(struct reader *w)
+static int step(struct gob_read_reader *w)
 {
 	struct gob_open *o = innermost(w->r);
 
@@ -557,7 +562,7 @@ static int step(struct reader *w)
 
 int gob_read_on(struct gob_decoder *d, struct gob_reading *r, struct error *error)
 {
-	struct reader w = {.d = d, .r = r, .in = &d->in, .error = error};
+	struct gob_read_reader w = {.d = d, .r = r, .in = &d->in, .error = error};
 	int e = 0;
 
 	while (e == 0) {

@@ -80,7 +80,7 @@ void gob_types_done(struct gob_types *t)
 }
 
 /* The first that has this id or a larger one. */
-static unsigned place_of(const struct gob_types *t, int64_t id)
+static unsigned type_place_of(const struct gob_types *t, int64_t id)
 {
 	unsigned from = 0;
 	unsigned to = t->n;
@@ -102,7 +102,7 @@ const struct gob_type *gob_type_find(const struct gob_types *t, int64_t id)
 
 	if (id < GOB_FIRST_ID)
 		return id > 0 && id < N_BUILTIN && builtin[id].id != 0 ? &builtin[id] : NULL;
-	at = place_of(t, id);
+	at = type_place_of(t, id);
 	return at < t->n && t->by_id[at]->id == id ? t->by_id[at] : NULL;
 }
 
@@ -117,7 +117,7 @@ int gob_type_may_define(const struct gob_types *t, int64_t id, struct error *err
 	return 0;
 }
 
-static int make_room(struct gob_types *t)
+static int type_make_room(struct gob_types *t)
 {
 	unsigned cap = t->cap ? 2 * t->cap : FIRST_TYPES;
 	struct gob_type **more;
@@ -132,7 +132,7 @@ static int make_room(struct gob_types *t)
 	return 0;
 }
 
-static void *keep(struct gob_types *t, size_t n, int *ret_error, struct error *error)
+static void *type_keep(struct gob_types *t, size_t n, int *ret_error, struct error *error)
 {
 	void *p = arena_zalloc(&t->arena, n);
 
@@ -155,7 +155,7 @@ static int keep_text(struct gob_types *t, struct text text, struct text *ret, st
 	*ret = TEXT("");
 	if (text.len == 0)
 		return 0;
-	copy = keep(t, text.len, &r, error);
+	copy = type_keep(t, text.len, &r, error);
 	if (!copy)
 		return r;
 	memcpy(copy, text.data, text.len);
@@ -183,7 +183,7 @@ static int read_fields(struct gob_types *t, const struct value *list, struct gob
 	if (list->len > t->limits.fields)
 		return refuse(error, REFUSE_TOO_LARGE, "gob: type has more than %u fields",
 			      t->limits.fields);
-	fields = at = keep(t, list->len * sizeof(*fields), &r, error);
+	fields = at = type_keep(t, list->len * sizeof(*fields), &r, error);
 	if (!fields)
 		return r;
 	value_each (field, list) {
@@ -218,8 +218,8 @@ static enum gob_kind kind_of_member(const struct value *member)
 	return 0;
 }
 
-static int fill(struct gob_types *t, const struct value *v, struct gob_type *type,
-		struct error *error)
+static int type_fill(struct gob_types *t, const struct value *v, struct gob_type *type,
+		     struct error *error)
 {
 	int64_t len = 0;
 	int r;
@@ -247,18 +247,18 @@ int gob_type_define(struct gob_types *t, int64_t id, const struct value *wire, s
 		return r;
 	if (wire->len != 1)
 		return refuse(error, REFUSE_PARSE, "gob: a definition must define one type");
-	r = make_room(t);
+	r = type_make_room(t);
 	if (r != 0)
 		return r;
-	type = keep(t, sizeof(*type), &r, error);
+	type = type_keep(t, sizeof(*type), &r, error);
 	if (!type)
 		return r;
 	type->id = (int32_t)id;
 	type->kind = kind_of_member(wire->first);
-	r = fill(t, wire->first, type, error);
+	r = type_fill(t, wire->first, type, error);
 	if (r != 0)
 		return r;
-	at = place_of(t, id);
+	at = type_place_of(t, id);
 	memmove(t->by_id + at + 1, t->by_id + at, (t->n - at) * sizeof(struct gob_type *));
 	t->by_id[at] = type;
 	t->n++;

@@ -395,7 +395,8 @@ static int check_body(const struct http *h, size_t len, bool eof, struct error *
 	return MORE;
 }
 
-static enum frame_kind deliver(struct http *h, const char *body, size_t len, struct frame *ret)
+static enum frame_kind http1_deliver(struct http *h, const char *body, size_t len,
+				     struct frame *ret)
 {
 	h->phase = IN_REQUEST_LINE;
 	h->delivered = true;
@@ -490,10 +491,10 @@ static enum frame_kind http_next(void *state, const char *in, size_t len, bool e
 	if (r == MORE)
 		return h->phase >= IN_BODY ? wait_for_body(h) : FRAME_MORE;
 	if (h->head.end.chunked)
-		return deliver(h, h->body.data ? h->body.data : "", h->body.len, ret);
+		return http1_deliver(h, h->body.data ? h->body.data : "", h->body.len, ret);
 	body_at = used + h->at;
 	*ret_used = body_at + (size_t)h->head.end.length;
-	return deliver(h, in + body_at, (size_t)h->head.end.length, ret);
+	return http1_deliver(h, in + body_at, (size_t)h->head.end.length, ret);
 }
 
 static bool http_in_message(const void *state)

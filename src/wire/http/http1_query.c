@@ -12,14 +12,14 @@ static struct text behind(struct text t, const char *at)
 	return (struct text) {.data = at + 1, .len = (size_t)(t.data + t.len - at - 1)};
 }
 
-static const char *find(struct text t, char c)
+static const char *http1_query_find(struct text t, char c)
 {
 	return t.len > 0 ? memchr(t.data, c, t.len) : NULL;
 }
 
 void http_target_split(struct text target, struct text *ret_path, struct text *ret_query)
 {
-	const char *mark = find(target, '?');
+	const char *mark = http1_query_find(target, '?');
 
 	*ret_path = mark ? before(target, mark) : target;
 	/* "http://HOST?x=1" */
@@ -36,11 +36,11 @@ bool http_query_next(struct text *rest, struct http_pair *ret_pair)
 	do {
 		if (rest->len == 0)
 			return false;
-		at = find(*rest, '&');
+		at = http1_query_find(*rest, '&');
 		pair = at ? before(*rest, at) : *rest;
 		*rest = at ? behind(*rest, at) : (struct text) {0};
 	} while (pair.len == 0);
-	at = find(pair, '=');
+	at = http1_query_find(pair, '=');
 	ret_pair->name = at ? before(pair, at) : pair;
 	ret_pair->value = at ? behind(pair, at) : TEXT("");
 	return true;

@@ -1,6 +1,6 @@
 /*
  * Each step takes one line, or a piece of a chunk, off the front of the input;
- * take() says how much it used and the loop goes on until nothing moves.
+ * http1_response_take() says how much it used and the loop goes on until nothing moves.
  */
 #include "wire/http/http1_response.h"
 
@@ -9,7 +9,7 @@
 
 enum { CHUNK_LINE_MAX = 256 };
 
-static int bad(struct http1_response *p, const char *what)
+static int http1_response_bad(struct http1_response *p, const char *what)
 {
 	return refuse(&p->error, REFUSE_PARSE, "invalid HTTP response: %s", what);
 }
@@ -66,7 +66,7 @@ static int take_line(struct http1_response *p, const char *in, size_t len, size_
 	}
 	p->looked = 0;
 	if (n < 2 || in[n - 2] != '\r')
-		return bad(p, "a line does not end in CRLF");
+		return http1_response_bad(p, "a line does not end in CRLF");
 	*ret_line = (struct text) {.data = in, .len = n - 2};
 	*ret_used = n;
 	return 0;
@@ -79,11 +79,11 @@ static int read_status(struct http1_response *p, struct text line)
 
 	if (line.len < 12 || memcmp(line.data, "HTTP/1.", 7) != 0 ||
 	    (line.data[7] != '0' && line.data[7] != '1') || line.data[8] != ' ')
-		return bad(p, "not an HTTP/1.x status line");
+		return http1_response_bad(p, "not an HTTP/1.x status line");
 	if (line.data[9] < '1' || line.data[9] > '5' || !isdigit((unsigned char)line.data[10]) ||
 	    !isdigit((unsigned char)line.data[11]) || (line.len > 12 && line.data[12] != ' ') ||
 	    !http_is_clean(line.data, line.len))
-		return bad(p, "the status line is malformed");
+		return http1_response_bad(p, "the status line is malformed");
 	p->minor = line.data[7] == '1';
 	p->status = (line.data[9] - '0') * 100 + (line.data[10] - '0') * 10 + (line.data[11] - '0');
 	cut = line.len > 13 ? line.len - 13 : 0;
@@ -105,7 +105,7 @@ static int read_field(struct http1_response *p, struct text line, bool trailer)
 
 	if (status == 0 && !trailer)
 		status = http_end_header(&p->end, &header, &error);
-	return status == 0 ? 0 : bad(p, error.text);
+	return status == 0 ? 0 : http1_response_bad(p, error.text);
 }
 
 static int end_of_headers(struct http1_response *p)
@@ -113,11 +113,11 @@ static int end_of_headers(struct http1_response *p)
 	struct http_end *end = &p->end;
 
 	if (end->chunked && end->has_length)
-		return bad(p, "both Content-Length and Transfer-Encoding are set");
+		return http1_response_bad(p, "both Content-Length and Transfer-Encoding are set");
 	if (end->chunked && !p->minor)
-		return bad(p, "Transfer-Encoding in HTTP/1.0");
+		return http1_response_bad(p, "Transfer-Encoding in HTTP/1.0");
 	if (p->status == 101)
-		return bad(p, "unexpected switch to another protocol");
+		return http1_response_bad(p, "unexpected switch to another protocol");
 	if (p->status < 200) {
 		response_reset(p);
 		return 0;
@@ -148,7 +148,7 @@ static int read_chunk_line(struct http1_response *p, struct text line)
 		n = n * 16 + (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
 	if (i == 0 || (i < line.len && line.data[i] != ';') || !http_is_clean(line.data, line.len))
-		return bad(p, "a chunk length is malformed");
+		return http1_response_bad(p, "a chunk length is malformed");
 	if (n > p->limits.message - p->body.len)
 		return too_large(p, "the body is too large");
 	p->left = n;
@@ -206,7 +206,7 @@ static int take_chunk_data(struct http1_response *p, const char *in, size_t len,
 static int take_chunk_end(struct http1_response *p, const char *in, size_t len, size_t *ret_used)
 {
 	if (in[0] != '\r' || (len > 1 && in[1] != '\n'))
-		return bad(p, "a chunk is longer than its declared length");
+		return http1_response_bad(p, "a chunk is longer than its declared length");
 	if (len < 2)
 		return 0;
 	*ret_used = 2;
@@ -215,8 +215,8 @@ static int take_chunk_end(struct http1_response *p, const char *in, size_t len, 
 }
 
 /* Takes one step; *ret_used stays 0 when more bytes are needed for it. */
-static int take(struct http1_response *p, const char *in, size_t len, size_t *ret_used,
-		bool *ret_whole)
+static int http1_response_take(struct http1_response *p, const char *in, size_t len,
+			       size_t *ret_used, bool *ret_whole)
 {
 	switch (p->part) {
 	case RESPONSE_STATUS:
@@ -285,7 +285,7 @@ static enum frame_kind response_next(void *state, const char *in, size_t len, bo
 			return refused(p, ret);
 		if (*ret_used == len)
 			return FRAME_MORE;
-		if (take(p, in + *ret_used, len - *ret_used, &used, &whole) != 0)
+		if (http1_response_take(p, in + *ret_used, len - *ret_used, &used, &whole) != 0)
 			return refused(p, ret);
 		if (used == 0)
 			return FRAME_MORE;

@@ -61,8 +61,8 @@ static void take_name(struct sse *s, struct text value)
 	memcpy(s->name, value.data, s->name_len);
 }
 
-static int read_line(struct sse *s, const char *line, size_t n, sse_fn fn, void *arg,
-		     struct error *error)
+static int sse_read_line(struct sse *s, const char *line, size_t n, sse_fn fn, void *arg,
+			 struct error *error)
 {
 	const char *colon;
 	struct text field;
@@ -97,7 +97,7 @@ static const char *line_end(const char *p, const char *end)
 	return p;
 }
 
-static int keep(struct sse *s, const char *p, size_t n, struct error *error)
+static int sse_keep(struct sse *s, const char *p, size_t n, struct error *error)
 {
 	buf_add(&s->line, p, n);
 	if (s->line.err == -EMSGSIZE)
@@ -112,8 +112,8 @@ static int whole_line(struct sse *s, const char *p, size_t n, sse_fn fn, void *a
 
 	if (s->line.len == 0)
 		return n > s->max ? too_large(s, "a line", error)
-				  : read_line(s, p, n, fn, arg, error);
-	r = keep(s, p, n, error) ?: read_line(s, s->line.data, s->line.len, fn, arg, error);
+				  : sse_read_line(s, p, n, fn, arg, error);
+	r = sse_keep(s, p, n, error) ?: sse_read_line(s, s->line.data, s->line.len, fn, arg, error);
 	buf_trim(&s->line, KEEP);
 	return r;
 }
@@ -134,7 +134,7 @@ int sse_push(struct sse *s, const char *data, size_t n, sse_fn fn, void *arg, st
 		s->after_cr = false;
 		stop = line_end(p, end);
 		if (stop == end)
-			return keep(s, p, (size_t)(end - p), error);
+			return sse_keep(s, p, (size_t)(end - p), error);
 		s->after_cr = *stop == '\r';
 		r = whole_line(s, p, (size_t)(stop - p), fn, arg, error);
 		p = stop + 1;

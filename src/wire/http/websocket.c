@@ -164,7 +164,8 @@ int websocket_write_close(struct websocket *w, struct buf *out, enum websocket_c
 
 /* ---- in ---- */
 
-static void fail(struct websocket *w, struct buf *out, enum websocket_close code, const char *text)
+static void websocket_fail(struct websocket *w, struct buf *out, enum websocket_close code,
+			   const char *text)
 {
 	(void)websocket_write_close(w, out, code, text);
 }
@@ -182,23 +183,23 @@ static void take_close(struct websocket *w, struct buf *out)
 	unsigned code = WEBSOCKET_NO_CODE;
 
 	if (w->control_len == 1) {
-		fail(w, out, WEBSOCKET_PROTOCOL,
-		     "the payload of a close frame must have 0 or at least 2 bytes");
+		websocket_fail(w, out, WEBSOCKET_PROTOCOL,
+			       "the payload of a close frame must have 0 or at least 2 bytes");
 		return;
 	}
 	if (w->control_len >= 2) {
 		code = (unsigned)(unsigned char)w->control[0] << 8 | (unsigned char)w->control[1];
 		reason.len = w->control_len - 2;
 		if (!is_close_code(code)) {
-			fail(w, out, WEBSOCKET_PROTOCOL, "invalid close code");
+			websocket_fail(w, out, WEBSOCKET_PROTOCOL, "invalid close code");
 			return;
 		}
 	}
 	if (!utf8_is_valid(reason.data, reason.len)) {
-		fail(w, out, WEBSOCKET_ENCODING, "the reason is not UTF-8");
+		websocket_fail(w, out, WEBSOCKET_ENCODING, "the reason is not UTF-8");
 		return;
 	}
-	fail(w, out, code, NULL);
+	websocket_fail(w, out, code, NULL);
 }
 
 static void take_control(struct websocket *w, unsigned opcode, struct buf *out)
@@ -222,7 +223,7 @@ static void take_message(struct websocket *w, websocket_fn fn, void *arg, struct
 
 	w->in_message = false;
 	if (m.is_text && !utf8_is_valid(m.data.data, m.data.len))
-		fail(w, out, WEBSOCKET_ENCODING, "the text is not UTF-8");
+		websocket_fail(w, out, WEBSOCKET_ENCODING, "the text is not UTF-8");
 	else
 		fn(arg, &m);
 	/* An idle connection holds no buffer. */
@@ -255,7 +256,7 @@ static void begin_frame(struct websocket *w, const struct wslay_frame_iocb *f, s
 	w->in_frame = true;
 	w->left = f->payload_length;
 	if (wrong) {
-		fail(w, out, WEBSOCKET_PROTOCOL, wrong);
+		websocket_fail(w, out, WEBSOCKET_PROTOCOL, wrong);
 		return;
 	}
 	if (wslay_is_ctrl_frame(f->opcode))
@@ -264,7 +265,7 @@ static void begin_frame(struct websocket *w, const struct wslay_frame_iocb *f, s
 		w->is_text = f->opcode == WSLAY_TEXT_FRAME;
 	w->in_message = true;
 	if (f->payload_length > w->message_max - w->message.len)
-		fail(w, out, WEBSOCKET_TOO_LARGE, "the message is too large");
+		websocket_fail(w, out, WEBSOCKET_TOO_LARGE, "the message is too large");
 }
 
 static void take_piece(struct websocket *w, const struct wslay_frame_iocb *f, struct buf *out)
@@ -278,7 +279,7 @@ static void take_piece(struct websocket *w, const struct wslay_frame_iocb *f, st
 	}
 	buf_add(&w->message, f->data, f->data_length);
 	if (w->message.err != 0)
-		fail(w, out, WEBSOCKET_INTERNAL, "out of memory");
+		websocket_fail(w, out, WEBSOCKET_INTERNAL, "out of memory");
 }
 
 static void take_frame(struct websocket *w, const struct wslay_frame_iocb *f, websocket_fn fn,
@@ -354,7 +355,7 @@ static void read_frames(struct websocket *w, struct text in, websocket_fn fn, vo
 			if (w->in.len == 0)
 				break;
 		} else {
-			fail(w, out, WEBSOCKET_PROTOCOL, "invalid frame");
+			websocket_fail(w, out, WEBSOCKET_PROTOCOL, "invalid frame");
 		}
 	}
 	w->in = (struct text) {0};

@@ -9,7 +9,7 @@
 #include "dialect/engine.h"
 #include "dialect/asker.h"
 
-struct one_in {
+struct approval_one_in {
 	struct text id;
 	struct text decision;
 	struct text comment;
@@ -17,7 +17,7 @@ struct one_in {
 	bool exact;
 };
 
-struct list_in {
+struct approval_list_in {
 	struct text status;
 	struct text session_id;
 	int64_t limit;
@@ -92,7 +92,8 @@ struct wait {
 	struct approval_waiter *waiter;
 };
 
-static void on_decided(void *arg, int r, const struct approval *a, const struct error *error)
+static void approval_on_decided(void *arg, int r, const struct approval *a,
+				const struct error *error)
 {
 	struct wait *w = arg;
 
@@ -102,7 +103,7 @@ static void on_decided(void *arg, int r, const struct approval *a, const struct 
 
 /* The client cancelled or disconnected, or the daemon is stopping; then the client should ask
  * again. */
-static void on_cancel(struct call *c, void *arg)
+static void approval_on_cancel(struct call *c, void *arg)
 {
 	struct wait *w = arg;
 
@@ -131,8 +132,9 @@ static struct done handle_request(struct call *c)
 	new.bond = BOND_PROCESS;
 	new.from = call_asker(c);
 	w->call = c;
-	r = approval_wait(call_approvals(c), &new, NULL, on_decided, w, &w->waiter, &c->error);
-	return r != 0 ? call_fail(c, r) : call_later(c, on_cancel, w);
+	r = approval_wait(call_approvals(c), &new, NULL, approval_on_decided, w, &w->waiter,
+			  &c->error);
+	return r != 0 ? call_fail(c, r) : call_later(c, approval_on_cancel, w);
 }
 
 static struct done handle_create(struct call *c)
@@ -147,7 +149,7 @@ static struct done handle_create(struct call *c)
 
 /* ---- looking ---- */
 
-struct looking {
+struct approval_looking {
 	struct approval_filter filter;
 	struct approval *found; /* several, or one */
 	unsigned n;
@@ -157,8 +159,8 @@ struct looking {
 
 static int get_work(struct call *c)
 {
-	const struct one_in *in = c->in;
-	struct looking *l = c->state;
+	const struct approval_one_in *in = c->in;
+	struct approval_looking *l = c->state;
 
 	l->found = arena_zalloc(&c->arena, sizeof(l->found[0]));
 	if (!l->found)
@@ -169,7 +171,7 @@ static int get_work(struct call *c)
 
 static struct done get_then(struct call *c, int r)
 {
-	const struct looking *l = c->state;
+	const struct approval_looking *l = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -177,7 +179,7 @@ static struct done get_then(struct call *c, int r)
 	return call_reply(c);
 }
 
-static int begin(struct call *c, struct looking **ret)
+static int approval_begin(struct call *c, struct approval_looking **ret)
 {
 	c->state = *ret = arena_zalloc(&c->arena, sizeof(**ret));
 	return *ret ? 0 : -ENOMEM;
@@ -185,22 +187,22 @@ static int begin(struct call *c, struct looking **ret)
 
 static struct done handle_get(struct call *c)
 {
-	struct looking *l;
-	int r = begin(c, &l);
+	struct approval_looking *l;
+	int r = approval_begin(c, &l);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, get_then);
 }
 
 static int list_work(struct call *c)
 {
-	struct looking *l = c->state;
+	struct approval_looking *l = c->state;
 
 	return approval_list(call_approvals(c), c->lane, &c->arena, &l->filter, &l->found, &l->n);
 }
 
 static struct done list_then(struct call *c, int r)
 {
-	const struct looking *l = c->state;
+	const struct approval_looking *l = c->state;
 	size_t left = APPROVALS_SHOWN_MAX;
 	struct json *j;
 
@@ -216,12 +218,12 @@ static struct done list_then(struct call *c, int r)
 }
 
 /* The count comes from the loop, the approvals from the store. */
-static struct done handle_list(struct call *c)
+static struct done approval_handle_list(struct call *c)
 {
-	const struct list_in *in = c->in;
+	const struct approval_list_in *in = c->in;
 	enum approval_status status;
-	struct looking *l;
-	int r = begin(c, &l);
+	struct approval_looking *l;
+	int r = approval_begin(c, &l);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -269,7 +271,8 @@ static int read_grant(const struct value *grant, struct approval_decision *d, st
 	return r;
 }
 
-static int read_decision(const struct one_in *in, struct approval_decision *d, struct error *error)
+static int read_decision(const struct approval_one_in *in, struct approval_decision *d,
+			 struct error *error)
 {
 	static const struct {
 		const char *word;
@@ -296,7 +299,7 @@ static int read_decision(const struct one_in *in, struct approval_decision *d, s
 /* The client may give only the beginning of an id; from here on the whole id is used. */
 static struct done decide_then(struct call *c, int r)
 {
-	struct looking *l = c->state;
+	struct approval_looking *l = c->state;
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -309,17 +312,17 @@ static struct done decide_then(struct call *c, int r)
 
 static struct done handle_decide(struct call *c)
 {
-	struct looking *l;
-	int r = begin(c, &l) ?: read_decision(c->in, &l->decision, &c->error);
+	struct approval_looking *l;
+	int r = approval_begin(c, &l) ?: read_decision(c->in, &l->decision, &c->error);
 
 	return r != 0 ? call_fail(c, r) : call_work(c, READER, get_work, decide_then);
 }
 
 static struct done handle_withdraw(struct call *c)
 {
-	const struct one_in *in = c->in;
-	struct looking *l;
-	int r = begin(c, &l);
+	const struct approval_one_in *in = c->in;
+	struct approval_looking *l;
+	int r = approval_begin(c, &l);
 
 	if (r != 0)
 		return call_fail(c, r);
@@ -355,20 +358,21 @@ static const struct field ask_fields[] = {
 };
 
 #define AN_ID                                                                                      \
-	FIELD(STRING, one_in, id, "Id of the approval, or a unique prefix of the id",              \
+	FIELD(STRING, approval_one_in, id, "Id of the approval, or a unique prefix of the id",     \
 	      .required = true)
-#define EXACT         FIELD(BOOL, one_in, exact, "Match the whole id, not a prefix")
-#define COMMENT(text) FIELD(STRING, one_in, comment, text)
+#define EXACT         FIELD(BOOL, approval_one_in, exact, "Match the whole id, not a prefix")
+#define COMMENT(text) FIELD(STRING, approval_one_in, comment, text)
 
 static const struct field id_fields[] = {AN_ID, EXACT};
 
 static const struct field decide_fields[] = {
 	AN_ID,
 	EXACT,
-	FIELD(STRING, one_in, decision, "Decision: approve, deny or respond (questions only)",
-	      .required = true, WORDS("approve", "deny", "respond")),
+	FIELD(STRING, approval_one_in, decision,
+	      "Decision: approve, deny or respond (questions only)", .required = true,
+	      WORDS("approve", "deny", "respond")),
 	COMMENT("Reason, or the answer to a question"),
-	FIELD(OBJECT, one_in, grant,
+	FIELD(OBJECT, approval_one_in, grant,
 	      "Decide matching requests the same way: {\"scope\":\"session\" or \"all\", \"for\": "
 	      "seconds, \"uses\": number}"),
 };
@@ -376,13 +380,13 @@ static const struct field decide_fields[] = {
 static const struct field withdraw_fields[] = {AN_ID, EXACT, COMMENT("Reason")};
 
 static const struct field list_fields[] = {
-	FIELD(STRING, list_in, status,
+	FIELD(STRING, approval_list_in, status,
 	      "Status: pending, approved, denied, responded, expired, superseded or any",
 	      .default_text = "pending",
 	      WORDS("any", "pending", "approved", "denied", "responded", "expired", "superseded")),
-	FIELD(STRING, list_in, session_id, "Return only approvals for this session"),
-	FIELD(INT, list_in, limit, "Maximum number of approvals, up to 1000", .default_number = 100,
-	      RANGE(1, APPROVAL_LIST_MAX)),
+	FIELD(STRING, approval_list_in, session_id, "Return only approvals for this session"),
+	FIELD(INT, approval_list_in, limit, "Maximum number of approvals, up to 1000",
+	      .default_number = 100, RANGE(1, APPROVAL_LIST_MAX)),
 };
 
 static const struct field grant_fields[] = {
@@ -418,16 +422,16 @@ static const struct method rows[] = {
 	 HOW_IT_STANDS, FIELDS(ask_fields, approval_in), .handle = handle_create,
 	 .flags = METHOD_LATER},
 	{"approval.decide", "Decide a pending request; the first decision is final", HOW_IT_STANDS,
-	 FIELDS(decide_fields, one_in), .handle = handle_decide, .flags = METHOD_LATER},
+	 FIELDS(decide_fields, approval_one_in), .handle = handle_decide, .flags = METHOD_LATER},
 	{"approval.withdraw", "Withdraw a pending request; its status becomes superseded",
-	 HOW_IT_STANDS, FIELDS(withdraw_fields, one_in), .handle = handle_withdraw,
+	 HOW_IT_STANDS, FIELDS(withdraw_fields, approval_one_in), .handle = handle_withdraw,
 	 .flags = METHOD_LATER},
 	{"approval.list",
 	 "List pending approvals, oldest first, and then decided approvals, newest first",
-	 "{approvals:[object] pending:integer}", FIELDS(list_fields, list_in),
-	 .handle = handle_list, .flags = METHOD_LATER},
-	{"approval.get", "Return one approval in full", "object", FIELDS(id_fields, one_in),
-	 .handle = handle_get, .flags = METHOD_LATER},
+	 "{approvals:[object] pending:integer}", FIELDS(list_fields, approval_list_in),
+	 .handle = approval_handle_list, .flags = METHOD_LATER},
+	{"approval.get", "Return one approval in full", "object",
+	 FIELDS(id_fields, approval_one_in), .handle = handle_get, .flags = METHOD_LATER},
 	{"approval.grants", "List grants, oldest first", "{grants:[object]}",
 	 .handle = koine_grant_list, .where = READER},
 	{"approval.grant",
