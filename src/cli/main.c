@@ -305,7 +305,7 @@ static const struct command *take_command(struct cli *cli)
 	return command_need(groups, c, args_take(cli));
 }
 
-static int run(struct cli *cli)
+static int cli_main_run(struct cli *cli)
 {
 	const struct command *c = cli->command;
 	int r;
@@ -351,7 +351,7 @@ int main(int argc, char **argv)
 	/* It stands in no table: people have no use for it. */
 	if (argc > 1 && strcmp(argv[1], complete_command) == 0)
 		return complete_run(groups, argc - 2, argv + 2);
-	r = options_parse(&cli, argc, argv) ?: run(&cli);
+	r = options_parse(&cli, argc, argv) ?: cli_main_run(&cli);
 	talk_hang_up(&cli);
 	options_done(&cli);
 	/* A full disk shows up here at the latest. */

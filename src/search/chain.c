@@ -20,7 +20,8 @@ static bool is_before(const struct search_index *ix, uint32_t a, uint32_t b)
 	return ix->keys[a] < ix->keys[b];
 }
 
-static uint32_t *chat_slot(uint32_t *slots, uint32_t n_slots, const struct chat *chats, uint64_t id)
+static uint32_t *chat_slot(uint32_t *slots, uint32_t n_slots, const struct index_chat *chats,
+			   uint64_t id)
 {
 	uint32_t at = (uint32_t)mix_u64(id) & (n_slots - 1);
 
@@ -64,7 +65,7 @@ int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat)
 		if (r != 0)
 			return r;
 		ix->cap_chats = (uint32_t)cap;
-		ix->chats[ix->n_chats++] = (struct chat) {.id = id, .last = NO_DOC};
+		ix->chats[ix->n_chats++] = (struct index_chat) {.id = id, .last = NO_DOC};
 		*slot = ix->n_chats;
 	}
 	*ret_chat = *slot - 1;
@@ -72,7 +73,7 @@ int chat_get(struct search_index *ix, uint64_t id, uint32_t *ret_chat)
 }
 
 /* The last run that does not start after doc; the first if all do. */
-static uint32_t run_of(const struct search_index *ix, const struct chat *chat, uint32_t doc)
+static uint32_t run_of(const struct search_index *ix, const struct index_chat *chat, uint32_t doc)
 {
 	uint32_t low = 0;
 	uint32_t high = chat->n_runs;
@@ -88,7 +89,8 @@ static uint32_t run_of(const struct search_index *ix, const struct chat *chat, u
 	return low;
 }
 
-static int run_insert(struct search_index *ix, struct chat *chat, uint32_t at, struct run run)
+static int run_insert(struct search_index *ix, struct index_chat *chat, uint32_t at,
+		      struct posting_run run)
 {
 	size_t cap = chat->cap_runs;
 	int r;
@@ -104,7 +106,7 @@ static int run_insert(struct search_index *ix, struct chat *chat, uint32_t at, s
 }
 
 /* A full run becomes two. One that grew at the end stays nearly full, since more will follow. */
-static int run_split(struct search_index *ix, struct chat *chat, uint32_t at, bool at_end)
+static int run_split(struct search_index *ix, struct index_chat *chat, uint32_t at, bool at_end)
 {
 	uint32_t keep = at_end ? RUN_MAX - 1 : RUN_MAX / 2;
 	uint32_t doc = chat->runs[at].first;
@@ -112,13 +114,14 @@ static int run_split(struct search_index *ix, struct chat *chat, uint32_t at, bo
 
 	for (uint32_t i = 0; i < keep; i++)
 		doc = ix->links[doc].next;
-	r = run_insert(ix, chat, at + 1, (struct run) {doc, chat->runs[at].n - keep});
+	r = run_insert(ix, chat, at + 1, (struct posting_run) {doc, chat->runs[at].n - keep});
 	if (r == 0)
 		chat->runs[at].n = keep;
 	return r;
 }
 
-static void link_after(struct search_index *ix, struct chat *chat, uint32_t prev, uint32_t doc)
+static void link_after(struct search_index *ix, struct index_chat *chat, uint32_t prev,
+		       uint32_t doc)
 {
 	uint32_t next = prev == NO_DOC ? chat->runs[0].first : ix->links[prev].next;
 
@@ -131,8 +134,8 @@ static void link_after(struct search_index *ix, struct chat *chat, uint32_t prev
 		chat->last = doc;
 }
 
-static uint32_t chain_place_of(const struct search_index *ix, const struct chat *chat, uint32_t run,
-			       uint32_t doc)
+static uint32_t chain_place_of(const struct search_index *ix, const struct index_chat *chat,
+			       uint32_t run, uint32_t doc)
 {
 	uint32_t prev = ix->links[chat->runs[run].first].prev;
 
@@ -144,7 +147,7 @@ static uint32_t chain_place_of(const struct search_index *ix, const struct chat 
 
 int chain_insert(struct search_index *ix, uint32_t doc)
 {
-	struct chat *chat;
+	struct index_chat *chat;
 	uint32_t run;
 	uint32_t prev;
 	bool at_end;
@@ -155,7 +158,7 @@ int chain_insert(struct search_index *ix, uint32_t doc)
 		return 0;
 	chat = &ix->chats[ix->doc_chats[doc] - 1];
 	if (chat->n_runs == 0) {
-		r = run_insert(ix, chat, 0, (struct run) {doc, 1});
+		r = run_insert(ix, chat, 0, (struct posting_run) {doc, 1});
 		if (r == 0)
 			chat->last = doc;
 		return r;
@@ -179,7 +182,7 @@ int chain_insert(struct search_index *ix, uint32_t doc)
 void chain_remove(struct search_index *ix, uint32_t doc)
 {
 	struct links links = ix->links[doc];
-	struct chat *chat;
+	struct index_chat *chat;
 	uint32_t at;
 
 	if (ix->doc_chats[doc] == 0)

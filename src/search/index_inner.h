@@ -53,14 +53,14 @@ struct term_slot {
 };
 
 /* A piece of a chat's sequence, so that a position in it is found without a full walk. */
-struct run {
+struct posting_run {
 	uint32_t first;
 	uint32_t n;
 };
 
-struct chat {
+struct index_chat {
 	uint64_t id;
-	struct run *runs; /* ordered by time */
+	struct posting_run *runs; /* ordered by time */
 	uint32_t n_runs;
 	uint32_t cap_runs;
 	uint32_t last;
@@ -104,7 +104,7 @@ struct search_index {
 	size_t pool_len;
 	size_t cap_pool;
 
-	struct chat *chats;
+	struct index_chat *chats;
 	uint32_t n_chats;
 	uint32_t cap_chats;
 	uint32_t *chat_slots; /* chat + 1 */

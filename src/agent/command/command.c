@@ -30,7 +30,7 @@ enum {
 	OUT_KEEP = 64 * 1024,
 };
 
-struct command {
+struct command_agent {
 	struct agent agent;
 	struct loop *loop;
 	char **words;             /* without those for disabled tools */
@@ -44,7 +44,7 @@ struct command {
 
 struct agent_turn {
 	struct list link;
-	struct command *command;
+	struct command_agent *command;
 	struct agent_sink sink;
 	struct child *child;
 	char private_folder[PRIVATE_FOLDER_LEN]; /* "": none */
@@ -64,9 +64,9 @@ struct agent_turn {
 	bool stderr_cut;
 };
 
-static struct command *command_of(struct agent *a)
+static struct command_agent *command_of(struct agent *a)
 {
-	return (struct command *)a;
+	return (struct command_agent *)a;
 }
 
 /* ---- a turn's life ---- */
@@ -229,7 +229,7 @@ static void add_stderr(struct agent_turn *t, struct buf *out)
 /* How it failed, or "" if it did not. */
 static const char *failure(struct agent_turn *t, int status, int signal, struct buf *text)
 {
-	const struct command *c = t->command;
+	const struct command_agent *c = t->command;
 
 	buf_printf(text, "%s: ", c->agent.name);
 	if (t->timed_out) {
@@ -304,7 +304,7 @@ static void on_exited(void *arg, int status, int signal)
 static int spawn(struct agent_turn *t, const char *const *argv, struct text prompt,
 		 const struct command_place *place, struct error *error)
 {
-	struct command *c = t->command;
+	struct command_agent *c = t->command;
 	bool by_stdin = c->opts.input == COMMAND_STDIN;
 	const struct child_opts opts = {
 		.argv = argv,
@@ -342,7 +342,7 @@ static int spawn(struct agent_turn *t, const char *const *argv, struct text prom
 static int spawn_at(struct agent_turn *t, const struct agent_ask *ask, const char *const *argv,
 		    struct text prompt, struct error *error)
 {
-	const struct command *c = t->command;
+	const struct command_agent *c = t->command;
 	CLEANUP(command_place_close) struct command_place place;
 	int r = command_place_open(ask, c->cwd, c->state, &place, error);
 
@@ -360,7 +360,7 @@ static bool is_relative(const char *program)
 
 static int check_bounds(const struct agent *a, const struct agent_bounds *b, struct error *error)
 {
-	const struct command *c = (const struct command *)a;
+	const struct command_agent *c = (const struct command_agent *)a;
 	struct error inner;
 
 	if (b->cwd.data && is_relative(c->words[0]))
@@ -383,8 +383,8 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 }
 
 /* The arguments for this conversation; *ret_own must be freed. */
-static int choose_words(const struct command *c, const struct agent_bounds *b, char ***ret_own,
-			char *const **ret_words)
+static int choose_words(const struct command_agent *c, const struct agent_bounds *b,
+			char ***ret_own, char *const **ret_words)
 {
 	int r = 0;
 
@@ -396,7 +396,7 @@ static int choose_words(const struct command *c, const struct agent_bounds *b, c
 
 static int start_child(struct agent_turn *t, const struct agent_ask *ask, struct error *error)
 {
-	struct command *c = t->command;
+	struct command_agent *c = t->command;
 	CLEANUP(buf_donep) struct buf prompt;
 	CLEANUP(freep) char **own = NULL;
 	CLEANUP(freep) char **filled = NULL;
@@ -429,7 +429,7 @@ static int command_start(struct agent *a, const struct agent_ask *ask,
 			 const struct agent_sink *sink, struct agent_turn **ret_turn,
 			 struct error *error)
 {
-	struct command *c = command_of(a);
+	struct command_agent *c = command_of(a);
 	CLEANUP(turn_freep) struct agent_turn *t = calloc(1, sizeof(*t));
 	int r = 0;
 
@@ -457,7 +457,7 @@ static int command_start(struct agent *a, const struct agent_ask *ask,
 
 static int command_probe(struct agent *a, agent_health_fn fn, void *arg)
 {
-	struct command *c = command_of(a);
+	struct command_agent *c = command_of(a);
 	char path[PATH_MAX];
 	struct error error;
 	bool ok = command_find(c->words[0], c->cwd, path, sizeof(path), &error) == 0;
@@ -467,7 +467,7 @@ static int command_probe(struct agent *a, agent_health_fn fn, void *arg)
 
 static void command_free(struct agent *a)
 {
-	struct command *c = command_of(a);
+	struct command_agent *c = command_of(a);
 
 	while (!list_empty(&c->turns))
 		turn_free(list_entry(list_first(&c->turns), struct agent_turn, link));
@@ -488,13 +488,13 @@ static const struct agent_ops command_ops = {
 	.free = command_free,
 };
 
-static void command_freep(struct command **c)
+static void command_freep(struct command_agent **c)
 {
 	if (*c)
 		command_free(&(*c)->agent);
 }
 
-static int take_words(struct command *c, const char *command, struct error *error)
+static int take_words(struct command_agent *c, const char *command, struct error *error)
 {
 	int r = command_split(command, &c->words, NULL, error);
 
@@ -516,7 +516,7 @@ static int take_words(struct command *c, const char *command, struct error *erro
 int command_new(struct loop *l, const struct command_opts *opts, struct agent **ret_agent,
 		struct error *error)
 {
-	CLEANUP(command_freep) struct command *c = calloc(1, sizeof(*c));
+	CLEANUP(command_freep) struct command_agent *c = calloc(1, sizeof(*c));
 	int r;
 
 	if (!c)
@@ -556,7 +556,7 @@ static void copy_words(struct argv *a, const void *words)
 int command_program(const struct agent *a, struct text prompt, struct command_program *ret,
 		    struct error *error)
 {
-	const struct command *c = (const struct command *)a;
+	const struct command_agent *c = (const struct command_agent *)a;
 
 	ret->by_stdin = c->opts.input == COMMAND_STDIN;
 	ret->cwd = c->cwd;

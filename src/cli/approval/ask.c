@@ -116,7 +116,7 @@ static void take_refusal(struct asking *a, const struct koine_answer *answer)
 	talk_print_error(a->method, answer);
 }
 
-static void on_answer(void *arg, int result, const struct koine_answer *answer)
+static void approval_ask_on_answer(void *arg, int result, const struct koine_answer *answer)
 {
 	struct asking *a = arg;
 
@@ -177,7 +177,7 @@ static int request(struct asking *a)
 	if (left_ms > 0)
 		params_add_double(j, "timeout", (double)left_ms / 1000);
 	a->under_way = true;
-	r = call_async(a->cli->client, a->method, j, on_answer, a, NULL);
+	r = call_async(a->cli->client, a->method, j, approval_ask_on_answer, a, NULL);
 	if (r != 0)
 		a->under_way = false;
 	return refuse_here(a, r);
@@ -521,7 +521,7 @@ enum {
 	TELL_MS = 3000, /* an agent never waits long where nobody decides */
 };
 
-struct run {
+struct approval_ask_run {
 	struct asking asking;
 	struct buf text;
 	struct arena arena;
@@ -537,7 +537,7 @@ static void print_said(struct text said)
 	fflush(stdout);
 }
 
-static void print_outcome(const struct run *run, const struct hook_outcome *o)
+static void print_outcome(const struct approval_ask_run *run, const struct hook_outcome *o)
 {
 	CLEANUP(buf_donep) struct buf out;
 
@@ -548,7 +548,7 @@ static void print_outcome(const struct run *run, const struct hook_outcome *o)
 }
 
 /* error NULL: koined could not be asked; otherwise why it refused the question. */
-static void print_unavailable(const struct run *run, const char *reason)
+static void print_unavailable(const struct approval_ask_run *run, const char *reason)
 {
 	print_outcome(run, &(struct hook_outcome) {.status = TEXT("unavailable"),
 						   .comment = text_of(reason),
@@ -567,7 +567,7 @@ static bool print_result(const struct koine_value *result)
 
 /* A response without a status decides nothing. If there is no output, all but a yes is worded here:
  * agents take silence for consent. */
-static void print_end(const struct run *run, enum asking_end end)
+static void print_end(const struct approval_ask_run *run, enum asking_end end)
 {
 	const struct asking *a = &run->asking;
 	const struct koine_value *result = koine_doc_root(a->answer);
@@ -593,7 +593,7 @@ static void print_end(const struct run *run, enum asking_end end)
 
 static void add_hook(const struct asking *a, struct koine_json *j)
 {
-	const struct run *run = list_entry(a, struct run, asking);
+	const struct approval_ask_run *run = list_entry(a, struct approval_ask_run, asking);
 	const struct approval_options *o = a->cli->own;
 
 	params_add(j, "format", o->format);
@@ -601,7 +601,7 @@ static void add_hook(const struct asking *a, struct koine_json *j)
 	params_add_raw(j, "input", buf_text(&run->text));
 }
 
-static void ask_and_print(struct run *run)
+static void ask_and_print(struct approval_ask_run *run)
 {
 	struct asking *a = &run->asking;
 	const struct approval_options *o = a->cli->own;
@@ -623,7 +623,7 @@ static void ask_and_print(struct run *run)
 }
 
 /* What goes wrong is said on stderr alone. */
-static void tell(struct run *run)
+static void approval_ask_notify(struct approval_ask_run *run)
 {
 	CLEANUP(answer_freep) struct koine_answer *answer = NULL;
 	struct cli *cli = run->asking.cli;
@@ -645,7 +645,7 @@ static void tell(struct run *run)
 }
 
 /* koined's log says why, if koined is there. */
-static void tell_unread(const struct run *run, const char *reason)
+static void tell_unread(const struct approval_ask_run *run, const char *reason)
 {
 	CLEANUP(client_freep) struct koine_client *c = NULL;
 	CLEANUP(json_freep) struct koine_json *j = params_new();
@@ -669,7 +669,7 @@ static void tell_unread(const struct run *run, const char *reason)
 /* ---- the command ---- */
 
 /* The beginning of an input that is too long still shows which agent it is from. */
-static int read_hook(struct run *run, struct error *error)
+static int read_hook(struct approval_ask_run *run, struct error *error)
 {
 	const struct approval_options *o = run->asking.cli->own;
 	struct hook_source from = {.format = text_of(o->format), .agent = text_of(o->agent)};
@@ -698,12 +698,13 @@ static int read_hook(struct run *run, struct error *error)
 /* Except for wrong usage the exit code is 0: anything else would be a decision. */
 int cmd_hook(struct cli *cli)
 {
-	struct run run = {.asking = {.cli = cli,
-				     .method = "hook.run",
-				     .add = add_hook,
-				     .hint = "waiting for a decision (see: koine approvals)",
-				     .hint_ms = HINT_MS,
-				     .reader_counts = true}};
+	struct approval_ask_run run = {
+		.asking = {.cli = cli,
+			   .method = "hook.run",
+			   .add = add_hook,
+			   .hint = "waiting for a decision (see: koine approvals)",
+			   .hint_ms = HINT_MS,
+			   .reader_counts = true}};
 	struct error error = {0};
 	int r;
 
@@ -714,7 +715,7 @@ int cmd_hook(struct cli *cli)
 	if (r == 0) {
 		ask_and_print(&run);
 	} else if (run.hook.told) {
-		tell(&run);
+		approval_ask_notify(&run);
 	} else {
 		complain("%s%s",
 			 r == REFUSE_METHOD ? "" : "invalid hook input on stdin: ", error.text);

@@ -25,7 +25,8 @@ struct koine_json *approval_id_params(struct text id, bool exact)
 }
 
 /* Gets the approval that was typed, by its id or (without --exact) a prefix of it. */
-static int find(struct cli *cli, const char *typed, struct koine_answer **ret_answer)
+static int approval_commands_find(struct cli *cli, const char *typed,
+				  struct koine_answer **ret_answer)
 {
 	const struct approval_options *o = cli->own;
 
@@ -177,7 +178,7 @@ static void add_session(const struct cli *cli, struct koine_json *params)
 static int cmd_show(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	int r = find(cli, cli->args[0], &a);
+	int r = approval_commands_find(cli, cli->args[0], &a);
 
 	return r != 0 ? r : call_print_result(cli, a, NULL, approval_print_one);
 }
@@ -255,7 +256,7 @@ static bool is_other_kind(const struct koine_value *approval, const char *decisi
 static int decide(struct cli *cli, const char *typed, struct approval_choice *choice)
 {
 	CLEANUP(answer_freep) struct koine_answer *found = NULL;
-	int r = find(cli, typed, &found);
+	int r = approval_commands_find(cli, typed, &found);
 
 	if (r != 0)
 		return r;

@@ -407,7 +407,8 @@ void inbox_key(void *arg, int key)
 
 /* ---- its life ---- */
 
-void inbox_init(struct inbox *in, struct live *live, struct live_part *list, const char *session)
+void inbox_init(struct inbox *in, struct live_view *live, struct live_part *list,
+		const char *session)
 {
 	static const struct live_row row = {"approval.list",  {{"status", "\"pending\""}},
 					    LIST_MAX,         add_session,

@@ -17,7 +17,7 @@ enum inbox_mode {
 };
 
 struct inbox {
-	struct live *live;
+	struct live_view *live;
 	struct live_part *list; /* one of the view's parts */
 	const char *session;    /* only those of this one; NULL: all */
 	enum inbox_mode mode;
@@ -45,10 +45,11 @@ struct inbox {
 };
 
 /* `list` is the part of the view that becomes the inbox's. */
-void inbox_init(struct inbox *in, struct live *live, struct live_part *list, const char *session);
+void inbox_init(struct inbox *in, struct live_view *live, struct live_part *list,
+		const char *session);
 void inbox_done(struct inbox *in);
 
-/* What a live view calls, see struct live; `in` is the inbox. inbox_draw is a whole screen. */
+/* What a live view calls, see struct live_view; `in` is the inbox. inbox_draw is a whole screen. */
 void inbox_away(void *in);
 void inbox_told(void *in, const struct koine_value *event);
 void inbox_key(void *in, int key);

@@ -43,7 +43,8 @@ struct diff {
 	void *arg;
 };
 
-static void tell(const struct diff *d, char sign, const struct text *lines, size_t n)
+static void approval_view_notify(const struct diff *d, char sign, const struct text *lines,
+				 size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		d->fn(d->arg, sign, lines[i]);
@@ -51,12 +52,12 @@ static void tell(const struct diff *d, char sign, const struct text *lines, size
 
 static void replace(const struct diff *d)
 {
-	tell(d, '-', d->old, d->n_old);
-	tell(d, '+', d->new, d->n_new);
+	approval_view_notify(d, '-', d->old, d->n_old);
+	approval_view_notify(d, '+', d->new, d->n_new);
 }
 
 /* table[i][j] is how many lines the texts from old i and new j on have in common. */
-static void fill(const struct diff *d, uint16_t *table)
+static void approval_view_fill(const struct diff *d, uint16_t *table)
 {
 	size_t width = d->n_new + 1;
 
@@ -91,8 +92,8 @@ static void walk(const struct diff *d, const uint16_t *table)
 			d->fn(d->arg, '+', d->new[j++]);
 		}
 	}
-	tell(d, '-', d->old + i, d->n_old - i);
-	tell(d, '+', d->new + j, d->n_new - j);
+	approval_view_notify(d, '-', d->old + i, d->n_old - i);
+	approval_view_notify(d, '+', d->new + j, d->n_new - j);
 }
 
 static void middle(const struct diff *d)
@@ -106,7 +107,7 @@ static void middle(const struct diff *d)
 		replace(d);
 		return;
 	}
-	fill(d, table);
+	approval_view_fill(d, table);
 	walk(d, table);
 }
 
@@ -137,19 +138,19 @@ void diff_lines(struct text before, struct text after, diff_fn fn, void *arg)
 	while (tail < d.n_old - head && tail < d.n_new - head &&
 	       text_equal(old[d.n_old - 1 - tail], new[d.n_new - 1 - tail]))
 		tail++;
-	tell(&d, ' ', old, head);
+	approval_view_notify(&d, ' ', old, head);
 	d.old = old ? old + head : NULL;
 	d.new = new ? new + head : NULL;
 	d.n_old -= head + tail;
 	d.n_new -= head + tail;
 	middle(&d);
-	tell(&d, ' ', old ? old + head + d.n_old : NULL, tail);
+	approval_view_notify(&d, ' ', old ? old + head + d.n_old : NULL, tail);
 }
 
 enum { TEXT_MAX = 64 << 20, TAB_WIDTH = 4 };
 
 /* A line, or a row of one. */
-struct piece {
+struct view_piece {
 	size_t at; /* in text */
 	size_t len;
 	enum color color;
@@ -181,7 +182,7 @@ static int fault_of(const struct view *v)
 /* Terminates what was added to text since `at`. */
 static void end_line(struct view *v, size_t at, enum color color)
 {
-	const struct piece line = {.at = at, .len = v->text.len - at, .color = color};
+	const struct view_piece line = {.at = at, .len = v->text.len - at, .color = color};
 
 	buf_add(&v->lines, &line, sizeof(line));
 }
@@ -482,14 +483,14 @@ int view_fill(struct view *v, const struct koine_value *approval)
 
 /* ---- rows ---- */
 
-static void wrap_line(struct view *v, const struct piece *line, unsigned columns)
+static void wrap_line(struct view *v, const struct view_piece *line, unsigned columns)
 {
 	size_t from = 0;
 
 	do {
 		struct text rest = {.data = v->text.data + line->at + from,
 				    .len = line->len - from};
-		struct piece row = {.at = line->at + from, .color = line->color};
+		struct view_piece row = {.at = line->at + from, .color = line->color};
 		struct glyph g;
 
 		row.len = text_fitting_by(rest, columns, glyph_read_exact);
@@ -505,11 +506,11 @@ static void wrap_line(struct view *v, const struct piece *line, unsigned columns
 
 int view_wrap(struct view *v, unsigned columns)
 {
-	size_t n = v->lines.len / sizeof(struct piece);
+	size_t n = v->lines.len / sizeof(struct view_piece);
 
 	buf_clear(&v->rows);
 	for (size_t i = 0; i < n; i++) {
-		struct piece line;
+		struct view_piece line;
 
 		memcpy(&line, v->lines.data + i * sizeof(line), sizeof(line));
 		wrap_line(v, &line, columns > 0 ? columns : 1);
@@ -519,12 +520,12 @@ int view_wrap(struct view *v, unsigned columns)
 
 size_t view_n_rows(const struct view *v)
 {
-	return v->rows.len / sizeof(struct piece);
+	return v->rows.len / sizeof(struct view_piece);
 }
 
 struct text view_row(const struct view *v, size_t row, enum color *ret_color)
 {
-	struct piece r;
+	struct view_piece r;
 
 	memcpy(&r, v->rows.data + row * sizeof(r), sizeof(r));
 	*ret_color = r.color;

@@ -23,8 +23,8 @@ void diff_lines(struct text before, struct text after, diff_fn fn, void *arg);
 
 struct view {
 	struct buf text;
-	struct buf lines; /* of struct piece */
-	struct buf rows;  /* of struct piece */
+	struct buf lines; /* of struct view_piece */
+	struct buf rows;  /* of struct view_piece */
 };
 
 void view_init(struct view *v);

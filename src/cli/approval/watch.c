@@ -181,11 +181,11 @@ int approval_print_list(const struct cli *cli, const struct koine_value *approva
 	};
 	const struct approval_options *o = cli->own;
 	size_t width = approval_id_width(approvals);
-	const struct list list = {.columns = columns,
-				  .without = o->all ? NULL : "STATUS",
-				  .most = request_limit(cli),
-				  .says_more = true,
-				  .arg = &width};
+	const struct cli_list list = {.columns = columns,
+				      .without = o->all ? NULL : "STATUS",
+				      .most = request_limit(cli),
+				      .says_more = true,
+				      .arg = &width};
 
 	if (!koine_value_first(approvals)) {
 		fputs("no pending approvals\n", stderr);
@@ -260,15 +260,15 @@ int approvals_watch(struct cli *cli)
 	const struct approval_options *o = cli->own;
 	struct inbox inbox;
 	struct live_part list;
-	struct live live = {.cli = cli,
-			    .arg = &inbox,
-			    .types = &types,
-			    .parts = &list,
-			    .n_parts = 1,
-			    .away = inbox_away,
-			    .told = inbox_told,
-			    .key = inbox_key,
-			    .draw = inbox_draw};
+	struct live_view live = {.cli = cli,
+				 .arg = &inbox,
+				 .types = &types,
+				 .parts = &list,
+				 .n_parts = 1,
+				 .away = inbox_away,
+				 .told = inbox_told,
+				 .key = inbox_key,
+				 .draw = inbox_draw};
 	int r;
 
 	inbox_init(&inbox, &live, &list, o->session);
@@ -279,7 +279,7 @@ int approvals_watch(struct cli *cli)
 
 /* ---- into a pipe ---- */
 
-struct viewer {
+struct approval_watch_viewer {
 	struct follow follow;
 	struct koine_answer *before; /* what existed when we started */
 	int64_t seq;                 /* of the last event printed */
@@ -287,13 +287,13 @@ struct viewer {
 
 static void on_found(void *arg, int result, const struct koine_answer *a)
 {
-	struct viewer *v = arg;
+	struct approval_watch_viewer *v = arg;
 
 	if (result == 0)
 		approval_print_change(v->follow.cli, koine_answer_result(a));
 }
 
-static bool was_there(const struct viewer *v, struct text id)
+static bool was_there(const struct approval_watch_viewer *v, struct text id)
 {
 	for (EACH(a, member_first(koine_answer_result(v->before), "approvals"))) {
 		if (text_equal(member_string(a, "id"), id))
@@ -304,7 +304,7 @@ static bool was_there(const struct viewer *v, struct text id)
 
 static void on_event(void *arg, struct text method, const struct koine_value *params)
 {
-	struct viewer *v = arg;
+	struct approval_watch_viewer *v = arg;
 	struct text id = member_string(koine_value_get(params, "data"), "approval_id");
 
 	if (!text_is(method, "event"))
@@ -318,7 +318,7 @@ static void on_event(void *arg, struct text method, const struct koine_value *pa
 
 static struct koine_json *subscribe_params(void *arg)
 {
-	const struct viewer *v = arg;
+	const struct approval_watch_viewer *v = arg;
 	const struct approval_options *o = v->follow.cli->own;
 	struct koine_json *j = params_new();
 
@@ -330,7 +330,7 @@ static struct koine_json *subscribe_params(void *arg)
 }
 
 /* Finds the end of the log: what comes after it is printed. */
-static int find_seq(struct viewer *v)
+static int find_seq(struct approval_watch_viewer *v)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	struct koine_json *j = params_new();
@@ -342,7 +342,7 @@ static int find_seq(struct viewer *v)
 	return r;
 }
 
-static int print_before(struct viewer *v)
+static int print_before(struct approval_watch_viewer *v)
 {
 	struct cli *cli = v->follow.cli;
 	const struct approval_options *o = cli->own;
@@ -360,7 +360,7 @@ static int print_before(struct viewer *v)
 
 int approvals_follow(struct cli *cli)
 {
-	struct viewer v = {
+	struct approval_watch_viewer v = {
 		.follow = {.cli = cli, .arg = &v, .params = subscribe_params, .told = on_event}};
 	int r = find_seq(&v) ?: print_before(&v) ?: follow_events(&v.follow);
 

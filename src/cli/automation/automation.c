@@ -149,7 +149,7 @@ static int print_project(struct cli *cli, const char *folder, const struct koine
 	return r;
 }
 
-static int show(struct cli *cli, char folder[PATH_MAX], struct koine_answer **ret)
+static int automation_show(struct cli *cli, char folder[PATH_MAX], struct koine_answer **ret)
 {
 	int r = folder_of(cli, folder) ?: call_with(cli, "project.show", "folder", folder, ret);
 
@@ -165,7 +165,7 @@ static int cmd_show(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char folder[PATH_MAX];
 
-	return show(cli, folder, &a);
+	return automation_show(cli, folder, &a);
 }
 
 /* ---- trusting ---- */
@@ -193,7 +193,7 @@ static int cmd_trust(struct cli *cli)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	char folder[PATH_MAX];
-	int r = show(cli, folder, &a);
+	int r = automation_show(cli, folder, &a);
 
 	if (r != 0)
 		return r;
@@ -359,10 +359,10 @@ static int print_log(const struct cli *cli, const struct koine_value *log)
 		{"ERROR", "error"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns,
-				  .below = "output",
-				  .below_bytes = "output_bytes",
-				  .below_kept = RULE_OUTPUT_MAX};
+	const struct cli_list list = {.columns = columns,
+				      .below = "output",
+				      .below_bytes = "output_bytes",
+				      .below_kept = RULE_OUTPUT_MAX};
 
 	return list_print_as(cli, &list, log);
 }

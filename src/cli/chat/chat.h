@@ -37,7 +37,7 @@ bool chat_is_blank(struct text t);
 /* ---- turn.c ---- */
 
 /* One question after another to one server. */
-struct turn {
+struct cli_turn {
 	struct cli *cli;
 	const char *conversation; /* NULL: the server's default */
 	const char *agent;        /* NULL: the conversation's own */
@@ -61,9 +61,9 @@ struct turn {
 };
 
 /* Connects, without a time limit for answers unless the options set one. */
-int turn_begin(struct turn *t, struct cli *cli);
+int turn_begin(struct cli_turn *t, struct cli *cli);
 /* Hangs up: a question that the user left may still be running. */
-void turn_end(struct turn *t);
+void turn_end(struct cli_turn *t);
 
 /*
  * Asks, and prints the answer as the options say. While it waits, Ctrl-C cancels, and a second
@@ -73,15 +73,15 @@ void turn_end(struct turn *t);
  * EX_DATAERR for input that is not text; otherwise the exit code for a lost connection. Errors
  * have already been printed.
  */
-int turn_ask(struct turn *t, struct text content);
+int turn_ask(struct cli_turn *t, struct text content);
 
 /* Explains, for a plain server, that it has only one conversation. */
-void turn_tell_plain(const struct turn *t);
+void turn_tell_plain(const struct cli_turn *t);
 
 /* ---- conversations.c; conversation NULL: the default ---- */
 
 /* Which conversation: by its name, or one that was ended by its number. */
-struct conversation {
+struct chat_conversation {
 	const char *name;
 	int64_t number; /* 0: by its name */
 };
@@ -95,7 +95,7 @@ int chat_compact(struct cli *cli, const char *conversation);
 int chat_print_conversations(struct cli *cli, int64_t n);
 
 /* The newest n. */
-int chat_print_messages(struct cli *cli, const struct conversation *which, int64_t n);
+int chat_print_messages(struct cli *cli, const struct chat_conversation *which, int64_t n);
 
 /* ---- agents.c ---- */
 

@@ -24,7 +24,7 @@ bool chat_tell_missing(const struct koine_answer *a, const char *conversation)
 }
 
 /* Calls a method about a conversation; limit 0: the method has no pages. */
-static int chat_call(struct cli *cli, const char *method, const struct conversation *which,
+static int chat_call(struct cli *cli, const char *method, const struct chat_conversation *which,
 		     int64_t offset, int64_t limit, struct koine_answer **ret_answer)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -62,7 +62,7 @@ static int print_tokens(const struct cli *cli, const struct koine_value *tokens)
 
 int chat_print_tokens(struct cli *cli, const char *conversation)
 {
-	const struct conversation which = {.name = conversation};
+	const struct chat_conversation which = {.name = conversation};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = chat_call(cli, "get_tokens", &which, 0, 0, &a);
 
@@ -71,7 +71,7 @@ int chat_print_tokens(struct cli *cli, const char *conversation)
 
 int chat_compact(struct cli *cli, const char *conversation)
 {
-	const struct conversation which = {.name = conversation};
+	const struct chat_conversation which = {.name = conversation};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *result;
 	int r = chat_call(cli, "compact", &which, 0, 0, &a);
@@ -92,7 +92,7 @@ int chat_compact(struct cli *cli, const char *conversation)
 
 /* Prints a member of the answer, which is a list. */
 static int print_answer(const struct cli *cli, const struct koine_answer *a, const char *member,
-			const struct list *list)
+			const struct cli_list *list)
 {
 	const struct koine_value *rows = koine_value_get(koine_answer_result(a), member);
 
@@ -108,8 +108,8 @@ int chat_print_conversations(struct cli *cli, int64_t n)
 		{"NAME", "agent_id"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .most = n, .says_more = true};
-	const struct conversation any = {0};
+	const struct cli_list list = {.columns = columns, .most = n, .says_more = true};
+	const struct chat_conversation any = {0};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = chat_call(cli, "list_agents", &any, 0, 0, &a);
 
@@ -127,8 +127,8 @@ static int chat_print_ended(struct cli *cli, int64_t n)
 		{"NAME", "conversation"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .most = n, .says_more = true};
-	const struct conversation any = {0};
+	const struct cli_list list = {.columns = columns, .most = n, .says_more = true};
+	const struct chat_conversation any = {0};
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int64_t limit = n + !cli->options.json;
 	int r = chat_call(cli, "chat.past", &any, 0, limit < CHAT_PAGE_MAX ? limit : CHAT_PAGE_MAX,
@@ -212,7 +212,7 @@ static int print_page(const struct cli *cli, const struct koine_answer *a, bool 
 	return 0;
 }
 
-static int call_page(struct cli *cli, const struct conversation *which, int64_t offset,
+static int call_page(struct cli *cli, const struct chat_conversation *which, int64_t offset,
 		     int64_t limit, struct koine_answer **ret_answer)
 {
 	return chat_call(cli, which->number > 0 ? "chat.read" : "get_messages", which, offset,
@@ -220,7 +220,7 @@ static int call_page(struct cli *cli, const struct conversation *which, int64_t 
 }
 
 /* How many messages there are. */
-static int count(struct cli *cli, const struct conversation *which, int64_t *ret_total)
+static int count(struct cli *cli, const struct chat_conversation *which, int64_t *ret_total)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = call_page(cli, which, 0, 1, &a);
@@ -229,7 +229,7 @@ static int count(struct cli *cli, const struct conversation *which, int64_t *ret
 	return r;
 }
 
-int chat_print_messages(struct cli *cli, const struct conversation *which, int64_t n)
+int chat_print_messages(struct cli *cli, const struct chat_conversation *which, int64_t n)
 {
 	bool first = true;
 	int64_t total = 0;
@@ -488,7 +488,7 @@ static int gather(const struct cli *cli, struct buf *all)
 static int cmd_send(struct cli *cli)
 {
 	CLEANUP(buf_donep) struct buf all;
-	struct turn t;
+	struct cli_turn t;
 	int r;
 
 	buf_init(&all, CONTENT_MAX);
@@ -611,7 +611,7 @@ static int cmd_list(struct cli *cli)
 static int cmd_show(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
-	const struct conversation which = {
+	const struct chat_conversation which = {
 		.name = cli->n_args > 0 ? cli->args[0] : o->conversation,
 		.number = o->number,
 	};

@@ -25,19 +25,19 @@ struct slash {
 	const char *arg; /* or "" */
 	const char *help;
 	/* arg is "" when none was typed. */
-	int (*run)(struct turn *t, const char *arg);
+	int (*run)(struct cli_turn *t, const char *arg);
 };
 
-static int slash_help(struct turn *t, const char *arg);
+static int slash_help(struct cli_turn *t, const char *arg);
 
-static int slash_tokens(struct turn *t, const char *arg)
+static int slash_tokens(struct cli_turn *t, const char *arg)
 {
 	return chat_print_tokens(t->cli, t->conversation);
 }
 
-static int slash_messages(struct turn *t, const char *arg)
+static int slash_messages(struct cli_turn *t, const char *arg)
 {
-	const struct conversation which = {.name = t->conversation};
+	const struct chat_conversation which = {.name = t->conversation};
 	int64_t n = MESSAGES;
 
 	if (arg[0] != '\0' && !chat_read_count(arg, &n)) {
@@ -47,22 +47,22 @@ static int slash_messages(struct turn *t, const char *arg)
 	return chat_print_messages(t->cli, &which, n);
 }
 
-static int slash_conversations(struct turn *t, const char *arg)
+static int slash_conversations(struct cli_turn *t, const char *arg)
 {
 	return chat_print_conversations(t->cli, MESSAGES);
 }
 
-static int slash_agents(struct turn *t, const char *arg)
+static int slash_agents(struct cli_turn *t, const char *arg)
 {
 	return chat_print_agents(t->cli);
 }
 
-static int slash_compact(struct turn *t, const char *arg)
+static int slash_compact(struct cli_turn *t, const char *arg)
 {
 	return chat_compact(t->cli, t->conversation);
 }
 
-static int slash_agent(struct turn *t, const char *arg)
+static int slash_agent(struct cli_turn *t, const char *arg)
 {
 	int r;
 
@@ -85,7 +85,7 @@ static int slash_agent(struct turn *t, const char *arg)
 }
 
 /* A name made from the time distinguishes it from others later. */
-static int slash_new(struct turn *t, const char *arg)
+static int slash_new(struct cli_turn *t, const char *arg)
 {
 	struct tm tm;
 	time_t now = time(NULL);
@@ -120,7 +120,7 @@ static const struct slash slashes[] = {
 	{NULL},
 };
 
-static int slash_help(struct turn *t, const char *arg)
+static int slash_help(struct cli_turn *t, const char *arg)
 {
 	for (const struct slash *s = slashes; s->name; s++) {
 		char left[40];
@@ -147,7 +147,7 @@ static void suggest(const char *name)
 
 /* Does what was typed after the slash. Sets *ret_quit when the chat should end. Returns as
  * turn_ask. */
-static int slash_run(struct turn *t, const char *line, bool *ret_quit)
+static int slash_run(struct cli_turn *t, const char *line, bool *ret_quit)
 {
 	CLEANUP(freep) char *copy = strdup(line);
 	char *arg;
@@ -183,7 +183,7 @@ enum { LINE_BYTES_MAX = 16 << 20 };
 
 /* ---- from a pipe ---- */
 
-static int ask_lines(struct turn *t, struct lines *l)
+static int ask_lines(struct cli_turn *t, struct lines *l)
 {
 	int worst = 0;
 
@@ -206,7 +206,7 @@ static int ask_lines(struct turn *t, struct lines *l)
 	}
 }
 
-static int chat_in_pipe(struct turn *t)
+static int chat_in_pipe(struct cli_turn *t)
 {
 	struct lines l;
 	int r;
@@ -219,12 +219,12 @@ static int chat_in_pipe(struct turn *t)
 
 /* ---- on a terminal ---- */
 
-static void show_mark(const struct turn *t, char mark[160])
+static void show_mark(const struct cli_turn *t, char mark[160])
 {
 	snprintf(mark, 160, "%.140s> ", t->conversation ? t->conversation : "");
 }
 
-static int handle_line(struct turn *t, const char *line, bool *ret_quit)
+static int handle_line(struct cli_turn *t, const char *line, bool *ret_quit)
 {
 	int r;
 
@@ -249,9 +249,9 @@ static bool went_well(int result)
 }
 
 /* The server may come back; meanwhile the question is in the history. */
-static int chat_on_terminal(struct turn *t)
+static int chat_on_terminal(struct cli_turn *t)
 {
-	struct prompt *p = prompt_new();
+	struct chat_prompt *p = prompt_new();
 	enum prompt_event event;
 	bool quit = false;
 	char mark[160];
@@ -280,7 +280,7 @@ static int chat_on_terminal(struct turn *t)
 int cmd_chat(struct cli *cli)
 {
 	const struct chat_options *o = cli->own;
-	struct turn t;
+	struct cli_turn t;
 	int r;
 
 	if (o->conversation && !chat_check_name(o->conversation))

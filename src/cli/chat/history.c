@@ -52,7 +52,8 @@ static size_t find_newest(const struct buf *all, unsigned *ret_n)
 	return newest;
 }
 
-static void tell(char *line, char *end, void (*fn)(void *arg, const char *line), void *arg)
+static void chat_history_notify(char *line, char *end, void (*fn)(void *arg, const char *line),
+				void *arg)
 {
 	while (line < end) {
 		char *newline = memchr(line, '\n', (size_t)(end - line));
@@ -86,7 +87,7 @@ int history_load(const char *path, void (*fn)(void *arg, const char *line), void
 		/* A line that another prompt adds at this very moment is lost; it is only a
 		 * history. */
 		r = file_replace(path, 0600, all.data + from, all.len - from);
-	tell(all.data + from, all.data + all.len, fn, arg);
+	chat_history_notify(all.data + from, all.data + all.len, fn, arg);
 	return r;
 }
 

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 
-struct prompt;
+struct chat_prompt;
 
 enum prompt_event {
 	PROMPT_LINE,
@@ -16,8 +16,8 @@ enum prompt_event {
 };
 
 /* NULL when memory ran out, or the terminal is unusable. */
-struct prompt *prompt_new(void);
-void prompt_free(struct prompt *p); /* accepts NULL */
+struct chat_prompt *prompt_new(void);
+void prompt_free(struct chat_prompt *p); /* accepts NULL */
 
 /* Shows `mark` and waits for a line, which is NUL-terminated and valid until the next call. */
-enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line);
+enum prompt_event prompt_read(struct chat_prompt *p, const char *mark, const char **ret_line);

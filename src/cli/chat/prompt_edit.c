@@ -10,7 +10,7 @@
 #include "cli/chat/history.h"
 #include "cli/chat/prompt.h"
 
-struct prompt {
+struct chat_prompt {
 	EditLine *edit;
 	History *history;
 	const char *mark;
@@ -19,7 +19,7 @@ struct prompt {
 	bool interrupted;
 };
 
-static struct prompt *prompt_of(EditLine *edit)
+static struct chat_prompt *prompt_of(EditLine *edit)
 {
 	void *p = NULL;
 
@@ -42,13 +42,13 @@ static unsigned char on_interrupt(EditLine *edit, int key)
 
 static void remember(void *arg, const char *line)
 {
-	struct prompt *p = arg;
+	struct chat_prompt *p = arg;
 	HistEvent event;
 
 	history(p->history, &event, H_ENTER, line);
 }
 
-static void load_history(struct prompt *p)
+static void load_history(struct chat_prompt *p)
 {
 	HistEvent event;
 
@@ -68,9 +68,9 @@ static void take_utf8(void)
 		setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-struct prompt *prompt_new(void)
+struct chat_prompt *prompt_new(void)
 {
-	struct prompt *p = calloc(1, sizeof(*p));
+	struct chat_prompt *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -98,7 +98,7 @@ struct prompt *prompt_new(void)
 	return p;
 }
 
-void prompt_free(struct prompt *p)
+void prompt_free(struct chat_prompt *p)
 {
 	if (!p)
 		return;
@@ -110,7 +110,7 @@ void prompt_free(struct prompt *p)
 	free(p);
 }
 
-static void keep(struct prompt *p, const char *line)
+static void chat_prompt_edit_keep(struct chat_prompt *p, const char *line)
 {
 	if (line[strspn(line, " \t")] == '\0')
 		return;
@@ -119,7 +119,7 @@ static void keep(struct prompt *p, const char *line)
 		(void)history_add(p->path, line);
 }
 
-enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line)
+enum prompt_event prompt_read(struct chat_prompt *p, const char *mark, const char **ret_line)
 {
 	const char *got;
 	int n = 0;
@@ -140,7 +140,7 @@ enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **r
 	p->line = strndup(got, strcspn(got, "\n"));
 	if (!p->line)
 		return PROMPT_END;
-	keep(p, p->line);
+	chat_prompt_edit_keep(p, p->line);
 	*ret_line = p->line;
 	return PROMPT_LINE;
 }

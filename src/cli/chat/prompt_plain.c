@@ -10,14 +10,14 @@
 
 enum { LINE_MAX_BYTES = 1 << 20 };
 
-struct prompt {
+struct chat_prompt {
 	struct lines lines;
 	struct buf line;
 };
 
-struct prompt *prompt_new(void)
+struct chat_prompt *prompt_new(void)
 {
-	struct prompt *p = calloc(1, sizeof(*p));
+	struct chat_prompt *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return NULL;
@@ -26,7 +26,7 @@ struct prompt *prompt_new(void)
 	return p;
 }
 
-void prompt_free(struct prompt *p)
+void prompt_free(struct chat_prompt *p)
 {
 	if (!p)
 		return;
@@ -40,7 +40,7 @@ static void on_signal(int number)
 {
 }
 
-enum prompt_event prompt_read(struct prompt *p, const char *mark, const char **ret_line)
+enum prompt_event prompt_read(struct chat_prompt *p, const char *mark, const char **ret_line)
 {
 	struct sigaction ours = {.sa_handler = on_signal};
 	struct sigaction before;

@@ -11,28 +11,28 @@
 #include "cli/kit/follow.h"
 #include "cli/kit/talk.h"
 
-static const struct chat_options *options_of(const struct turn *t)
+static const struct chat_options *options_of(const struct cli_turn *t)
 {
 	return t->cli->own;
 }
 
-int turn_begin(struct turn *t, struct cli *cli)
+int turn_begin(struct cli_turn *t, struct cli *cli)
 {
-	*t = (struct turn) {.cli = cli};
+	*t = (struct cli_turn) {.cli = cli};
 	t->conversation = options_of(t)->conversation;
 	t->agent = options_of(t)->agent;
 	talk_be_patient(cli);
 	return talk_connect(cli);
 }
 
-void turn_end(struct turn *t)
+void turn_end(struct cli_turn *t)
 {
 	talk_hang_up(t->cli);
 }
 
 /* ---- what is shown ---- */
 
-static void show(struct turn *t, struct text text)
+static void chat_turn_show(struct cli_turn *t, struct text text)
 {
 	if (text.len == 0)
 		return;
@@ -42,7 +42,7 @@ static void show(struct turn *t, struct text text)
 	t->mid_line = text.data[text.len - 1] != '\n';
 }
 
-static void end_line(struct turn *t)
+static void end_line(struct cli_turn *t)
 {
 	if (t->mid_line)
 		fputc('\n', stdout);
@@ -55,7 +55,7 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 			    const struct koine_value *whole)
 {
 	const struct koine_value *params = koine_value_get(whole, "params");
-	struct turn *t = arg;
+	struct cli_turn *t = arg;
 	int64_t offset;
 
 	if (!text_is((struct text) {.data = method, .len = method_len}, "chat.text") || t->is_done)
@@ -63,11 +63,11 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 	if (member_is(params, "request_id", t->request_id) &&
 	    koine_value_int(koine_value_get(params, "offset"), &offset) &&
 	    (uint64_t)offset == t->shown)
-		show(t, member_text(params, "text"));
+		chat_turn_show(t, member_text(params, "text"));
 }
 
 /* How it ended, for people; this is not part of the answer. */
-static void show_stop(const struct turn *t, const struct koine_value *result)
+static void show_stop(const struct cli_turn *t, const struct koine_value *result)
 {
 	if (t->cancelled)
 		fputs("(cancelled)\n", stderr);
@@ -77,7 +77,7 @@ static void show_stop(const struct turn *t, const struct koine_value *result)
 		fputs("(the agent requested tools, but koine chat provides none)\n", stderr);
 }
 
-static void show_result(struct turn *t, const struct koine_value *result)
+static void show_result(struct cli_turn *t, const struct koine_value *result)
 {
 	struct text content = member_text(result, "content");
 
@@ -87,12 +87,12 @@ static void show_result(struct turn *t, const struct koine_value *result)
 		return;
 	}
 	if (content.len > t->shown)
-		show(t, text_skip(content, t->shown));
+		chat_turn_show(t, text_skip(content, t->shown));
 	end_line(t);
 	show_stop(t, result);
 }
 
-void turn_tell_plain(const struct turn *t)
+void turn_tell_plain(const struct cli_turn *t)
 {
 	const char *address = t->cli->address;
 	const char *host = address + strlen("http:");
@@ -109,7 +109,7 @@ void turn_tell_plain(const struct turn *t)
 
 /* The server's `send` will do, unless a conversation or an agent was chosen. Such a choice made
  * at the prompt is dropped, or all further questions would fail. */
-static void meet_plain(struct turn *t)
+static void meet_plain(struct cli_turn *t)
 {
 	t->plain = true;
 	t->unknown_method = !t->conversation && !t->agent;
@@ -123,9 +123,9 @@ static void meet_plain(struct turn *t)
 	t->agent = options_of(t)->agent;
 }
 
-static void on_answer(void *arg, int result, const struct koine_answer *a)
+static void chat_turn_on_answer(void *arg, int result, const struct koine_answer *a)
 {
-	struct turn *t = arg;
+	struct cli_turn *t = arg;
 
 	t->is_done = true;
 	t->result = result;
@@ -145,7 +145,7 @@ static void on_answer(void *arg, int result, const struct koine_answer *a)
 
 /* ---- what is sent ---- */
 
-static int submit(struct turn *t)
+static int chat_turn_submit(struct cli_turn *t)
 {
 	const struct chat_options *o = options_of(t);
 	struct koine_json *j = params_new();
@@ -156,11 +156,11 @@ static int submit(struct turn *t)
 	params_add(j, "agent", t->agent);
 	params_add(j, "user_id", o->user);
 	params_add(j, "chat_id", o->chat);
-	return call_async(t->cli->client, t->method, j, on_answer, t, &t->call);
+	return call_async(t->cli->client, t->method, j, chat_turn_on_answer, t, &t->call);
 }
 
 /* This connection answers in order, so the cancel uses another one. */
-static void cancel_elsewhere(const struct turn *t)
+static void cancel_elsewhere(const struct cli_turn *t)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	CLEANUP(client_freep) struct koine_client *c = NULL;
@@ -175,7 +175,7 @@ static void cancel_elsewhere(const struct turn *t)
 
 static void cancel(void *arg)
 {
-	const struct turn *t = arg;
+	const struct cli_turn *t = arg;
 	char params[64];
 
 	if (talk_is_http(t->cli)) {
@@ -189,7 +189,7 @@ static void cancel(void *arg)
 /* ---- a turn ---- */
 
 /* Nobody would read the rest of it. */
-static int late(struct turn *t)
+static int late(struct cli_turn *t)
 {
 	int r = EX_TEMPFAIL;
 
@@ -202,14 +202,14 @@ static int late(struct turn *t)
 	return r;
 }
 
-static int ask(struct turn *t, const char *method)
+static int chat_turn_ask(struct cli_turn *t, const char *method)
 {
 	int r;
 
 	t->method = method;
 	t->shown = 0;
 	t->is_done = t->cancelled = t->mid_line = t->unknown_method = false;
-	r = submit(t);
+	r = chat_turn_submit(t);
 	if (r == -ENOMEM)
 		return out_of_memory();
 	if (r != 0)
@@ -229,7 +229,7 @@ static int ask(struct turn *t, const char *method)
 	return t->cancelled ? EXIT_INTERRUPTED : 0;
 }
 
-static void make_request_id(struct turn *t)
+static void make_request_id(struct cli_turn *t)
 {
 	unsigned char random[8] = {0};
 	const char *given = options_of(t)->request_id;
@@ -256,7 +256,7 @@ static size_t find_bad_byte(struct text text)
 	return i;
 }
 
-int turn_ask(struct turn *t, struct text content)
+int turn_ask(struct cli_turn *t, struct text content)
 {
 	size_t bad = find_bad_byte(content);
 	bool streams = !t->cli->options.json && !options_of(t)->no_stream;
@@ -268,9 +268,9 @@ int turn_ask(struct turn *t, struct text content)
 	t->content = content;
 	make_request_id(t);
 	koine_client_on_notification(t->cli->client, streams ? on_notification : NULL, t);
-	r = ask(t, "chat.stream");
+	r = chat_turn_ask(t, "chat.stream");
 	/* For a server that has no chat.stream. */
 	if (t->unknown_method)
-		r = ask(t, "send");
+		r = chat_turn_ask(t, "send");
 	return r;
 }

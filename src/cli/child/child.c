@@ -24,7 +24,7 @@ enum { PROBE_MS = 2000 };
 
 /* ---- starting ---- */
 
-static void run(const struct child_opts *o, int in, int out)
+static void run(const struct cli_child_opts *o, int in, int out)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
@@ -42,12 +42,12 @@ static void run(const struct child_opts *o, int in, int out)
 	_exit(127);
 }
 
-bool child_start(struct child *c, const struct child_opts *opts)
+bool child_start(struct cli_child *c, const struct cli_child_opts *opts)
 {
 	int in[2];
 	int out[2];
 
-	*c = (struct child) {.pid = -1, .in = -1, .out = -1};
+	*c = (struct cli_child) {.pid = -1, .in = -1, .out = -1};
 	buf_init(&c->said, CHILD_SAYS_MAX);
 	/* A socket can be told something without a signal, if nobody reads it any more. */
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) != 0)
@@ -73,14 +73,14 @@ bool child_start(struct child *c, const struct child_opts *opts)
 
 /* ---- talking ---- */
 
-static int left_ms(const struct child *c)
+static int left_ms(const struct cli_child *c)
 {
 	uint64_t now = clock_steady_ms();
 
 	return now < c->until_ms ? (int)(c->until_ms - now) : 0;
 }
 
-static bool wait_for(const struct child *c, int fd, short events)
+static bool wait_for(const struct cli_child *c, int fd, short events)
 {
 	struct pollfd p = {.fd = fd, .events = events};
 	int r;
@@ -91,7 +91,7 @@ static bool wait_for(const struct child *c, int fd, short events)
 	return r > 0;
 }
 
-bool child_tell(struct child *c, struct text line)
+bool child_tell(struct cli_child *c, struct text line)
 {
 	while (line.len > 0) {
 		ssize_t n;
@@ -107,7 +107,7 @@ bool child_tell(struct child *c, struct text line)
 	return true;
 }
 
-static bool hear_more(struct child *c)
+static bool hear_more(struct cli_child *c)
 {
 	ssize_t n;
 
@@ -122,7 +122,7 @@ static bool hear_more(struct child *c)
 
 /* The next line, without its end, until the next call. False: there is none in time, or too much
  * was said. */
-static bool child_hear(struct child *c, struct text *ret_line)
+static bool child_hear(struct cli_child *c, struct text *ret_line)
 {
 	size_t seen = c->at;
 	const char *end = NULL;
@@ -147,7 +147,7 @@ static bool child_hear(struct child *c, struct text *ret_line)
 	return true;
 }
 
-bool child_ask(struct child *c, struct text request, int64_t id, struct koine_doc **ret_doc)
+bool child_ask(struct cli_child *c, struct text request, int64_t id, struct koine_doc **ret_doc)
 {
 	struct text line;
 
@@ -171,7 +171,7 @@ bool child_ask(struct child *c, struct text request, int64_t id, struct koine_do
 
 /* ---- ending ---- */
 
-static void close_both(struct child *c)
+static void close_both(struct cli_child *c)
 {
 	if (c->in >= 0)
 		close(c->in);
@@ -182,7 +182,7 @@ static void close_both(struct child *c)
 }
 
 /* Closes its standard input, and waits for its end. The exit code; -1: it has none in time. */
-static int child_wait(struct child *c)
+static int child_wait(struct cli_child *c)
 {
 	int process = (int)syscall(SYS_pidfd_open, c->pid, 0);
 	int status = 0;
@@ -202,7 +202,7 @@ static int child_wait(struct child *c)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-void child_end(struct child *c)
+void child_end(struct cli_child *c)
 {
 	close_both(c);
 	if (c->pid > 0) {
@@ -217,9 +217,9 @@ void child_end(struct child *c)
 
 /* ---- only for what it prints ---- */
 
-int child_output(const struct child_opts *opts, struct buf *out)
+int child_output(const struct cli_child_opts *opts, struct buf *out)
 {
-	struct child c;
+	struct cli_child c;
 	struct text line;
 	int status;
 
@@ -297,7 +297,8 @@ static void probe_start(struct probe *p)
 
 	p->child.pid = -1;
 	if (!p->program[0] ||
-	    !child_start(&p->child, &(struct child_opts) {.argv = argv, .patience_ms = PROBE_MS}))
+	    !child_start(&p->child,
+			 &(struct cli_child_opts) {.argv = argv, .patience_ms = PROBE_MS}))
 		return;
 	close(p->child.in);
 	p->child.in = -1;
@@ -341,7 +342,7 @@ bool koined_dialects(const char *program, unsigned patience_ms, struct buf *said
 		     struct koine_doc **ret_doc)
 {
 	const char *const argv[] = {program, "--service", "--dialects", NULL};
-	const struct child_opts opts = {.argv = argv, .all = true, .patience_ms = patience_ms};
+	const struct cli_child_opts opts = {.argv = argv, .all = true, .patience_ms = patience_ms};
 
 	return child_output(&opts, said) == 0 &&
 	       koine_doc_parse(said->data, said->len, ret_doc, NULL, 0) == 0;
@@ -360,7 +361,7 @@ static const char *find_editor(void)
 }
 
 /* mkstemp makes it 0600: what is edited is private. On 0 the caller removes *path. */
-static int write_file(char *path, size_t size, const char *name, struct text content)
+static int child_write_file(char *path, size_t size, const char *name, struct text content)
 {
 	const char *folder = option_from_environment("TMPDIR");
 	int fd;
@@ -458,7 +459,7 @@ static int send_edited(const struct edited_text *t, const char *path)
 int editor_change(const struct edited_text *t)
 {
 	char path[4096];
-	int r = write_file(path, sizeof(path), t->name, t->before);
+	int r = child_write_file(path, sizeof(path), t->name, t->before);
 
 	if (r != 0)
 		return r;

@@ -17,7 +17,7 @@
 
 enum { CHILD_SAYS_MAX = 4 << 20 };
 
-struct child {
+struct cli_child {
 	pid_t pid; /* -1: none */
 	int in;
 	int out;
@@ -32,7 +32,7 @@ struct child_variable {
 	const char *value;
 };
 
-struct child_opts {
+struct cli_child_opts {
 	const char *const *argv; /* the program is looked for in PATH */
 	char *const *env;        /* NULL: ours */
 	struct child_variable variable;
@@ -42,21 +42,21 @@ struct child_opts {
 };
 
 /* False: it cannot be started; child_end does nothing then. */
-bool child_start(struct child *c, const struct child_opts *opts);
+bool child_start(struct cli_child *c, const struct cli_child_opts *opts);
 
 /* Says a line, which has its end. False: it does not listen. */
-bool child_tell(struct child *c, struct text line);
+bool child_tell(struct cli_child *c, struct text line);
 
 /* Asks by JSON-RPC, on one line, and gives the answer with that id; other messages are left out.
  * The caller frees the document. False: there is none. */
-bool child_ask(struct child *c, struct text request, int64_t id, struct koine_doc **ret_doc);
+bool child_ask(struct cli_child *c, struct text request, int64_t id, struct koine_doc **ret_doc);
 
 /* Ends it and what it has started. */
-void child_end(struct child *c);
+void child_end(struct cli_child *c);
 
 /* Runs it to its end. What it prints is added to `out`. Returns its exit code; 127: there is no such
  * program; -1: it did not end well or in time. */
-int child_output(const struct child_opts *opts, struct buf *out);
+int child_output(const struct cli_child_opts *opts, struct buf *out);
 
 /* Runs a program that nobody waits for: in a session of its own, without our files; it outlives us,
  * and the client that started us. False: errno says why. */
@@ -73,7 +73,7 @@ bool program_of(int64_t pid, char path[PATH_MAX]);
 struct probe {
 	char program[PATH_MAX]; /* "": not in PATH */
 	char version[80];       /* the first line that it printed; "": none in time */
-	struct child child;
+	struct cli_child child;
 };
 
 /* Asks all that were found for their version, at the same time, for two seconds at most. */

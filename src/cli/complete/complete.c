@@ -211,7 +211,7 @@ struct source {
 
 /* ---- asking ---- */
 
-static bool ask(struct cli *cli, const struct source *s, struct koine_answer **ret_answer)
+static bool complete_ask(struct cli *cli, const struct source *s, struct koine_answer **ret_answer)
 {
 	CLEANUP(json_freep) struct koine_json *params = params_new();
 	char error[TALK_ERROR];
@@ -263,7 +263,7 @@ static void offer_asked(struct cli *cli, const struct source *s, struct offers *
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	const struct koine_value *rows;
 
-	if (!ask(cli, s, &a))
+	if (!complete_ask(cli, s, &a))
 		return;
 	rows = koine_answer_result(a);
 	offer_rows(offers, s, s->list ? koine_value_get(rows, s->list) : rows);
@@ -346,7 +346,7 @@ static void offer_params(struct cli *cli, struct offers *offers)
 	const struct koine_value *m;
 	char name[128];
 
-	if (cli->n_args < 2 || !ask(cli, &methods, &a))
+	if (cli->n_args < 2 || !complete_ask(cli, &methods, &a))
 		return;
 	offers->how = "open";
 	m = member_find(member_first(koine_answer_result(a), "methods"), "name", cli->args[1]);
@@ -413,7 +413,7 @@ enum { TIME_MS = 200, TIME_MAX_MS = 60000 };
 const char complete_command[] = "__complete";
 
 /* What is known of the line once the words before the last were read. */
-struct line {
+struct complete_line {
 	struct cli cli;
 	struct offers *offers;
 	const char *last;
@@ -424,7 +424,7 @@ struct line {
 /* ---- reading it ---- */
 
 /* A value that is wrong is the command's to refuse. */
-static void take_option(struct line *l, const char *word, char *next)
+static void take_option(struct complete_line *l, const char *word, char *next)
 {
 	const char *value;
 	void *into;
@@ -440,7 +440,7 @@ static void take_option(struct line *l, const char *word, char *next)
 		(void)option_take(&l->cli, o, into, value);
 }
 
-static bool takes_next(struct line *l, const char *word)
+static bool takes_next(struct complete_line *l, const char *word)
 {
 	const char *value;
 	void *into;
@@ -450,7 +450,7 @@ static bool takes_next(struct line *l, const char *word)
 }
 
 /* The last of the words is not read: it is what is asked about. */
-static int read_words(struct line *l, int n, char **words)
+static int read_words(struct complete_line *l, int n, char **words)
 {
 	int r = options_begin(&l->cli, n);
 
@@ -480,7 +480,7 @@ static enum completes of_row(const struct cli *cli)
 	return cli->command ? cli->command->completes : COMPLETES_NOTHING;
 }
 
-static void offer_choices(struct line *l, const char *choices)
+static void offer_choices(struct complete_line *l, const char *choices)
 {
 	struct text rest = text_of(choices);
 	struct text one;
@@ -489,7 +489,7 @@ static void offer_choices(struct line *l, const char *choices)
 		offers_add(l->offers, one, (struct text) {0});
 }
 
-static void offer_values(struct line *l, const struct option *o)
+static void offer_values(struct complete_line *l, const struct option *o)
 {
 	bool is_id = strcmp(o->value, "ID") == 0;
 	enum completes row = is_id ? of_row(&l->cli) : COMPLETES_NOTHING;
@@ -502,7 +502,7 @@ static void offer_values(struct line *l, const struct option *o)
 			     l->offers);
 }
 
-static void offer_options(struct line *l)
+static void offer_options(struct complete_line *l)
 {
 	const struct option *tables[OPTION_TABLES];
 
@@ -515,7 +515,7 @@ static void offer_options(struct line *l)
 }
 
 /* "--name=value" */
-static void offer_option_or_value(struct line *l)
+static void offer_option_or_value(struct complete_line *l)
 {
 	size_t len = strcspn(l->last, "=");
 	const char *value;
@@ -534,7 +534,7 @@ static void offer_option_or_value(struct line *l)
 
 /* What the usage says of the argument at this place. Where it has alternatives, there may be
  * several. */
-static void offer_argument(struct line *l)
+static void offer_argument(struct complete_line *l)
 {
 	const struct command *c = options_command_by_argument(&l->cli);
 	int before = l->cli.sub ? 2 : 1;
@@ -552,7 +552,7 @@ static void offer_argument(struct line *l)
 	}
 }
 
-static void offer(struct line *l)
+static void offer(struct complete_line *l)
 {
 	const struct cli *cli = &l->cli;
 
@@ -600,7 +600,7 @@ static void begin_time(void)
 int complete_run(const struct command_group *groups, int n_args, char **args)
 {
 	struct offers offers;
-	struct line l = {.cli = {.groups = groups}, .offers = &offers};
+	struct complete_line l = {.cli = {.groups = groups}, .offers = &offers};
 
 	if (n_args < 2 || !offers_init(&offers, args[0], args[n_args - 1]))
 		return EX_USAGE;

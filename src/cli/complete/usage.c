@@ -48,7 +48,7 @@ bool usage_is_literal(struct text word)
 
 /* ---- its words ---- */
 
-struct walk {
+struct complete_usage_walk {
 	const char *at;
 	int depth;    /* of brackets */
 	bool skips;   /* the other alternatives of these brackets */
@@ -70,7 +70,7 @@ static bool brackets_repeat(const char *open)
 }
 
 /* The next word between spaces, without brackets and dots. False: the alternative ends. */
-static bool next_word(struct walk *w, struct text *ret)
+static bool next_word(struct complete_usage_walk *w, struct text *ret)
 {
 	size_t n;
 
@@ -100,7 +100,7 @@ static bool next_word(struct walk *w, struct text *ret)
 }
 
 /* The next argument: no option, and no value of one. */
-static bool next_argument(struct walk *w, struct text *ret)
+static bool next_argument(struct complete_usage_walk *w, struct text *ret)
 {
 	while (next_word(w, ret)) {
 		bool was_skipped = w->skips;
@@ -123,7 +123,7 @@ static bool next_argument(struct walk *w, struct text *ret)
 }
 
 /* Whether what was typed fits the words before the one at its place. */
-static bool find_word(struct walk *w, const struct usage *u, struct text *ret)
+static bool find_word(struct complete_usage_walk *w, const struct usage *u, struct text *ret)
 {
 	for (int i = 0; next_argument(w, ret); i++) {
 		if (i == u->n_typed || w->repeats)
@@ -151,7 +151,7 @@ static const char *behind_bar(const char *at)
 bool usage_next(struct usage *u, struct text *ret_word)
 {
 	while (u->left) {
-		struct walk w = {.at = u->left};
+		struct complete_usage_walk w = {.at = u->left};
 
 		u->left = behind_bar(u->left);
 		if (find_word(&w, u, ret_word))

@@ -23,7 +23,7 @@
 		"hooks/" event, TOLD, EDIT_ELEMENT, .http = POSTED("", "%x", "%s")                 \
 	}
 
-const struct agent agents[] = {
+const struct connect_agent agents[] = {
 	{
 		.name = "claude",
 		.title = "Claude Code",
@@ -214,9 +214,9 @@ const struct agent agents[] = {
 	{NULL},
 };
 
-const struct agent *agent_find(const char *name)
+const struct connect_agent *agent_find(const char *name)
 {
-	for (const struct agent *a = agents; a->name; a++) {
+	for (const struct connect_agent *a = agents; a->name; a++) {
 		if (strcmp(a->name, name) == 0)
 			return a;
 	}

@@ -18,23 +18,23 @@ enum {
 	SAME = 32,       /* so many equal bytes end a change within a line */
 };
 
-struct lines {
+struct connect_change_lines {
 	struct text *items;
 	size_t n;
 };
 
-struct printer {
+struct connect_change_printer {
 	const struct cli *cli;
-	struct lines old;
+	struct connect_change_lines old;
 	size_t shown; /* lines of the old text that were printed or left out */
 	size_t until; /* lines of it that follow a change closely */
 	bool begun;
 };
 
 /* Lines keep their ends, so that a change of those shows. */
-static struct lines split(struct text t)
+static struct connect_change_lines split(struct text t)
 {
-	struct lines l = {0};
+	struct connect_change_lines l = {0};
 	size_t n = 1;
 
 	for (size_t i = 0; i < t.len; i++)
@@ -50,7 +50,7 @@ static struct lines split(struct text t)
 	return l;
 }
 
-static void print_part(const struct printer *p, char sign, struct text line)
+static void print_part(const struct connect_change_printer *p, char sign, struct text line)
 {
 	if (sign != ' ')
 		print_style(p->cli, color_begin(sign == '+' ? COLOR_GREEN : COLOR_RED));
@@ -61,7 +61,8 @@ static void print_part(const struct printer *p, char sign, struct text line)
 	putchar('\n');
 }
 
-static void print_line(const struct printer *p, char sign, struct text line)
+static void connect_change_print_line(const struct connect_change_printer *p, char sign,
+				      struct text line)
 {
 	bool has_end = line.len > 0 && line.data[line.len - 1] == '\n';
 
@@ -86,8 +87,8 @@ static bool continues_char(struct text t, size_t at)
 }
 
 /* From `from` to `to`, with a few bytes around them. */
-static void print_piece(const struct printer *p, char sign, struct text line, size_t from,
-			size_t to)
+static void print_piece(const struct connect_change_printer *p, char sign, struct text line,
+			size_t from, size_t to)
 {
 	size_t begin = from > SHOWN ? from - SHOWN : 0;
 	size_t end = line.len - to > SHOWN ? to + SHOWN : line.len;
@@ -114,7 +115,7 @@ static size_t find_again(struct text a, size_t at, struct text b, size_t from)
 	return found ? (size_t)(found - b.data) : b.len;
 }
 
-static void print_pieces(const struct printer *p, struct text old, struct text new)
+static void print_pieces(const struct connect_change_printer *p, struct text old, struct text new)
 {
 	struct text a = old;
 	struct text b = new;
@@ -147,20 +148,20 @@ static void print_pieces(const struct printer *p, struct text old, struct text n
 }
 
 /* Old lines up to this one stay: those near a change are shown. */
-static void pass(struct printer *p, size_t to, bool change_follows)
+static void pass(struct connect_change_printer *p, size_t to, bool change_follows)
 {
 	size_t from = change_follows && to > AROUND ? to - AROUND : change_follows ? 0 : to;
 
 	for (; p->shown < to; p->shown++) {
 		if (p->shown < p->until || p->shown >= from)
-			print_line(p, ' ', p->old.items[p->shown]);
+			connect_change_print_line(p, ' ', p->old.items[p->shown]);
 		else if (p->begun && p->shown == p->until)
 			puts("...");
 	}
 }
 
-static void print_change(struct printer *p, size_t at, size_t n_old, const struct text *added,
-			 size_t n_added)
+static void print_change(struct connect_change_printer *p, size_t at, size_t n_old,
+			 const struct text *added, size_t n_added)
 {
 	bool pieces = n_old > 0 && n_added > 0 &&
 		      (p->old.items[at].len > LONG_LINE || added[0].len > LONG_LINE);
@@ -169,17 +170,17 @@ static void print_change(struct printer *p, size_t at, size_t n_old, const struc
 	if (pieces)
 		print_pieces(p, p->old.items[at], added[0]);
 	for (size_t i = pieces; i < n_old; i++)
-		print_line(p, '-', p->old.items[at + i]);
+		connect_change_print_line(p, '-', p->old.items[at + i]);
 	for (size_t i = pieces; i < n_added; i++)
-		print_line(p, '+', added[i]);
+		connect_change_print_line(p, '+', added[i]);
 	p->begun = true;
 	p->shown = at + n_old;
 	p->until = p->shown + AROUND;
 }
 
 /* How many lines of each differ from here on. */
-static void measure(struct lines old, struct lines new, size_t i, size_t j, size_t *ret_old,
-		    size_t *ret_new)
+static void measure(struct connect_change_lines old, struct connect_change_lines new, size_t i,
+		    size_t j, size_t *ret_old, size_t *ret_new)
 {
 	for (size_t sum = 1; sum < LOOK_AHEAD; sum++) {
 		for (size_t a = 0; a <= sum; a++) {
@@ -197,7 +198,7 @@ static void measure(struct lines old, struct lines new, size_t i, size_t j, size
 	*ret_new = new.n - j;
 }
 
-static void compare(struct printer *p, struct lines new)
+static void compare(struct connect_change_printer *p, struct connect_change_lines new)
 {
 	size_t i = 0;
 	size_t j = 0;
@@ -221,8 +222,8 @@ static void compare(struct printer *p, struct lines new)
 
 void change_print(const struct cli *cli, const char *path, struct text before, struct text after)
 {
-	struct printer p = {.cli = cli, .old = split(before)};
-	struct lines new = split(after);
+	struct connect_change_printer p = {.cli = cli, .old = split(before)};
+	struct connect_change_lines new = split(after);
 
 	print_styled(cli, style_bold, text_of(path));
 	putchar('\n');
@@ -249,7 +250,7 @@ int change_ask(const struct cli *cli)
 /* ---- what is not shown ---- */
 
 /* A string or a comment. */
-struct token {
+struct connect_change_token {
 	struct text text; /* with its quotes */
 	bool is_key;
 	bool is_comment;
@@ -318,7 +319,7 @@ static bool is_key(struct text t, size_t end, bool toml)
 }
 
 /* The next string or comment; false: there is none. What is before it begins at *at. */
-static bool next_token(struct text t, bool toml, size_t *at, struct token *ret)
+static bool next_token(struct text t, bool toml, size_t *at, struct connect_change_token *ret)
 {
 	for (size_t i = *at; i < t.len; i++) {
 		bool comment;
@@ -326,7 +327,7 @@ static bool next_token(struct text t, bool toml, size_t *at, struct token *ret)
 
 		if (end == i)
 			continue;
-		*ret = (struct token) {
+		*ret = (struct connect_change_token) {
 			.text = {.data = t.data + i, .len = end - i},
 			.is_key = !comment && is_key(t, end, toml),
 			.is_comment = comment,
@@ -348,12 +349,12 @@ static bool is_koines(const struct mask *m, struct text t)
 	return ours_is_command((struct text) {.data = t.data + 1, .len = t.len - 2});
 }
 
-static bool is_shown(const struct mask *m, const struct token *t)
+static bool is_shown(const struct mask *m, const struct connect_change_token *t)
 {
 	return t->is_key || t->text.len <= 2 || (!t->is_comment && is_koines(m, t->text));
 }
 
-static void add_hidden(const struct token *t, struct buf *out)
+static void add_hidden(const struct connect_change_token *t, struct buf *out)
 {
 	if (t->is_comment) {
 		buf_add(out, t->text.data, t->text.data[0] == '#' ? 1 : 2);
@@ -373,7 +374,7 @@ static void add_hidden(const struct token *t, struct buf *out)
 
 void mask_text(const struct mask *m, struct text t, struct buf *out)
 {
-	struct token token;
+	struct connect_change_token token;
 	size_t from = 0;
 	size_t at = 0;
 

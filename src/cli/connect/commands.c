@@ -41,8 +41,8 @@ static const struct {
 	[STATE_UNREADABLE] = {"unreadable", COLOR_RED},
 };
 
-struct seen {
-	const struct agent *agent;
+struct connect_commands_seen {
+	const struct connect_agent *agent;
 	bool has_folder;
 	enum state state;
 	char reason[256]; /* if it is unreadable */
@@ -59,7 +59,7 @@ static enum state state_of_file(const struct plan_file *f)
 	return f->has_ours ? STATE_PARTLY : STATE_NO;
 }
 
-static enum state state_of(const struct plan *p)
+static enum state state_of(const struct connect_plan *p)
 {
 	unsigned yes = 0;
 	unsigned no = 0;
@@ -77,9 +77,9 @@ static enum state state_of(const struct plan *p)
 }
 
 /* Its hooks may go to koined's port, instead of being commands. */
-static enum state look_for_posts(struct cli *cli, const struct agent *agent)
+static enum state look_for_posts(struct cli *cli, const struct connect_agent *agent)
 {
-	struct plan p = {.agent = agent};
+	struct connect_plan p = {.agent = agent};
 	enum state state = STATE_PARTLY;
 	struct door door;
 
@@ -92,9 +92,10 @@ static enum state look_for_posts(struct cli *cli, const struct agent *agent)
 	return state;
 }
 
-static void look(struct cli *cli, const char *project, struct seen *s)
+static void connect_commands_look(struct cli *cli, const char *project,
+				  struct connect_commands_seen *s)
 {
-	struct plan p = {.agent = s->agent, .project = project};
+	struct connect_plan p = {.agent = s->agent, .project = project};
 	char path[PATH_MAX];
 	char base[PATH_MAX];
 
@@ -110,7 +111,7 @@ static void look(struct cli *cli, const char *project, struct seen *s)
 		s->state = look_for_posts(cli, s->agent);
 }
 
-static bool find_program(const struct agent *a, char path[PATH_MAX])
+static bool find_program(const struct connect_agent *a, char path[PATH_MAX])
 {
 	for (unsigned i = 0; i < AGENT_PROGRAMS_MAX && a->programs[i]; i++) {
 		if (program_find(a->programs[i], path))
@@ -121,10 +122,10 @@ static bool find_program(const struct agent *a, char path[PATH_MAX])
 
 /* ---- showing ---- */
 
-static int print_table(const struct cli *cli, const struct seen *seen, const struct probe *probes,
-		       unsigned n)
+static int print_table(const struct cli *cli, const struct connect_commands_seen *seen,
+		       const struct probe *probes, unsigned n)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lllll");
+	CLEANUP(table_freep) struct cli_table *t = table_new("lllll");
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < 5; i++)
@@ -149,7 +150,8 @@ static int print_table(const struct cli *cli, const struct seen *seen, const str
 	return EX_OK;
 }
 
-static void write_row(struct koine_json *j, const struct seen *s, const struct probe *p)
+static void write_row(struct koine_json *j, const struct connect_commands_seen *s,
+		      const struct probe *p)
 {
 	koine_json_begin_object(j);
 	params_add(j, "agent", s->agent->name);
@@ -162,7 +164,8 @@ static void write_row(struct koine_json *j, const struct seen *s, const struct p
 	koine_json_end_object(j);
 }
 
-static int print_list_json(const struct seen *seen, const struct probe *probes, unsigned n)
+static int print_list_json(const struct connect_commands_seen *seen, const struct probe *probes,
+			   unsigned n)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 	const char *text;
@@ -179,7 +182,7 @@ static int print_list_json(const struct seen *seen, const struct probe *probes, 
 
 static int connect_list(struct cli *cli, const char *project)
 {
-	CLEANUP(freep) struct seen *seen = calloc(ROWS_MAX, sizeof(*seen));
+	CLEANUP(freep) struct connect_commands_seen *seen = calloc(ROWS_MAX, sizeof(*seen));
 	CLEANUP(freep) struct probe *probes = calloc(ROWS_MAX, sizeof(*probes));
 	unsigned n = 0;
 
@@ -188,7 +191,7 @@ static int connect_list(struct cli *cli, const char *project)
 	for (; n < ROWS_MAX && agents[n].name; n++) {
 		seen[n].agent = &agents[n];
 		(void)find_program(&agents[n], probes[n].program);
-		look(cli, project, &seen[n]);
+		connect_commands_look(cli, project, &seen[n]);
 	}
 	probe_ask(probes, n);
 	return cli->options.json ? print_list_json(seen, probes, n)
@@ -218,9 +221,9 @@ static int connect_project(const struct connect_options *o, char folder[PATH_MAX
 	return 0;
 }
 
-static const struct agent *need_agent(const char *name)
+static const struct connect_agent *need_agent(const char *name)
 {
-	const struct agent *a = agent_find(name);
+	const struct connect_agent *a = agent_find(name);
 	struct nearest near;
 
 	if (a)
@@ -233,7 +236,7 @@ static const struct agent *need_agent(const char *name)
 }
 
 /* By its program, or by the folder that it makes when it is first used. */
-static int need_installed(const struct agent *a)
+static int need_installed(const struct connect_agent *a)
 {
 	char path[PATH_MAX] = "settings folder";
 	char base[PATH_MAX], program[PATH_MAX];
@@ -314,7 +317,7 @@ static unsigned print_events(const struct plan_file *f, const char *before, unsi
 }
 
 /* One sentence about what follows. */
-static void print_summary(const struct plan *p)
+static void print_summary(const struct connect_plan *p)
 {
 	unsigned n = 0;
 
@@ -336,7 +339,7 @@ static void print_summary(const struct plan *p)
 	puts(":\n");
 }
 
-static void print_changes(const struct cli *cli, const struct plan *p)
+static void print_changes(const struct cli *cli, const struct connect_plan *p)
 {
 	print_summary(p);
 	for (unsigned i = 0; i < p->n; i++) {
@@ -362,7 +365,7 @@ static bool koined_runs(struct cli *cli)
 	return runs;
 }
 
-static void say_whether_koined_runs(struct cli *cli, const struct plan *p)
+static void say_whether_koined_runs(struct cli *cli, const struct connect_plan *p)
 {
 	if (p->undo || koined_runs(cli))
 		return;
@@ -373,14 +376,14 @@ static void say_whether_koined_runs(struct cli *cli, const struct plan *p)
 }
 
 /* What is left to do by hand; NULL: nothing. */
-static const char *note_of(const struct plan *p, bool hooks)
+static const char *note_of(const struct connect_plan *p, bool hooks)
 {
 	if (p->undo)
 		return NULL;
 	return hooks && p->trust == TRUST_UNKNOWN ? p->agent->trust_note : p->agent->note;
 }
 
-static void say_what_was_done(const struct plan *p)
+static void say_what_was_done(const struct connect_plan *p)
 {
 	bool hooks = false;
 
@@ -403,7 +406,7 @@ static void say_what_was_done(const struct plan *p)
 		printf("%s\n", note_of(p, hooks));
 }
 
-static void write_file(struct koine_json *j, const struct plan_file *f)
+static void connect_commands_write_file(struct koine_json *j, const struct plan_file *f)
 {
 	koine_json_begin_object(j);
 	params_add(j, "path", f->target.path);
@@ -414,7 +417,7 @@ static void write_file(struct koine_json *j, const struct plan_file *f)
 	koine_json_end_object(j);
 }
 
-static int print_json(struct cli *cli, const struct plan *p, bool written)
+static int print_json(struct cli *cli, const struct connect_plan *p, bool written)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	bool hooks = false;
@@ -426,7 +429,7 @@ static int print_json(struct cli *cli, const struct plan *p, bool written)
 	if (!params_begin_array(j, "files"))
 		return out_of_memory();
 	for (unsigned i = 0; i < p->n; i++) {
-		write_file(j, &p->files[i]);
+		connect_commands_write_file(j, &p->files[i]);
 		hooks |= p->files[i].has_hooks;
 	}
 	koine_json_end_array(j);
@@ -440,7 +443,7 @@ static int print_json(struct cli *cli, const struct plan *p, bool written)
 
 /* ---- the command ---- */
 
-static int carry_on(struct cli *cli, const struct connect_options *o, struct plan *p)
+static int carry_on(struct cli *cli, const struct connect_options *o, struct connect_plan *p)
 {
 	bool changes = plan_changes(p);
 	int r = 0;
@@ -466,7 +469,7 @@ static int carry_on(struct cli *cli, const struct connect_options *o, struct pla
 }
 
 /* A project's files are shared, and a token is not. */
-static int find_door(struct cli *cli, const struct connect_options *o, struct plan *p,
+static int find_door(struct cli *cli, const struct connect_options *o, struct connect_plan *p,
 		     struct door *door)
 {
 	int r;
@@ -497,7 +500,7 @@ static int find_door(struct cli *cli, const struct connect_options *o, struct pl
 static int cmd_connect(struct cli *cli)
 {
 	const struct connect_options *o = cli->own;
-	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	CLEANUP(freep) struct connect_plan *p = calloc(1, sizeof(*p));
 	char folder[PATH_MAX];
 	struct door door;
 	int r;

@@ -253,7 +253,7 @@ static struct text bytes_of(const struct json_file *f, const struct koine_value 
 	return (struct text) {.data = f->text.data + span.start, .len = span.end - span.start};
 }
 
-static bool is_wanted(const struct koine_value *v, const struct edit_step *c)
+static bool connect_json_edit_is_wanted(const struct koine_value *v, const struct edit_step *c)
 {
 	bool mixed;
 
@@ -277,7 +277,7 @@ static int put_back(const struct json_file *f, const struct koine_value *v,
 static int take_member(const struct json_file *f, const struct json_place *p,
 		       const struct koine_value *was, struct edit_step *c, struct buf *out)
 {
-	if (!is_wanted(p->at, c))
+	if (!connect_json_edit_is_wanted(p->at, c))
 		return edit_copy(f->text, out);
 	return was ? put_back(f, p->at, c, was, out) : take_out(f, p->over, p->at, c, out);
 }
@@ -285,7 +285,7 @@ static int take_member(const struct json_file *f, const struct json_place *p,
 /* The next entry of ours that was there before. */
 static const struct koine_value *next_ours(const struct koine_value *v, const struct edit_step *c)
 {
-	while (v && !is_wanted(v, c))
+	while (v && !connect_json_edit_is_wanted(v, c))
 		v = koine_value_next(v);
 	return v;
 }
@@ -307,9 +307,9 @@ static int take_element(const struct json_file *f, struct json_place *p,
 	bool mixed = false;
 
 	for (EACH(v, koine_value_first(p->at))) {
-		if (is_wanted(v, c) && !was)
+		if (connect_json_edit_is_wanted(v, c) && !was)
 			return take_out(f, p->at, v, c, out);
-		if (is_wanted(v, c)) {
+		if (connect_json_edit_is_wanted(v, c)) {
 			if (!text_equal(bytes_of(f, v), bytes_of(c->old, was)))
 				return put_back(f, v, c, was, out);
 			was = next_ours(koine_value_next(was), c);

@@ -406,7 +406,7 @@ static const struct koine_value *last_child(const struct koine_value *v)
 	return last;
 }
 
-static void look(struct insertion *in, const struct koine_value *into)
+static void connect_json_file_look(struct insertion *in, const struct koine_value *into)
 {
 	const struct json_file *f = in->f;
 	const struct koine_value *first = koine_value_first(into);
@@ -494,7 +494,7 @@ int json_insert(const struct json_file *f, const struct koine_value *into,
 
 	buf_init(&in.indent, EDIT_FILE_MAX);
 	buf_init(&in.text, EDIT_FILE_MAX);
-	look(&in, into);
+	connect_json_file_look(&in, into);
 	if (in.last)
 		add_behind_last(&in, child);
 	else

@@ -135,7 +135,7 @@ static const struct koine_value *socket_of(const struct koine_value *list)
 	return v ? koine_value_next(v) : NULL;
 }
 
-static void add(struct koine_json *j, struct text word)
+static void connect_ours_add(struct koine_json *j, struct text word)
 {
 	koine_json_text_n(j, word.data, word.len);
 }
@@ -149,7 +149,7 @@ static void join_arguments(const struct koine_value *is, const struct koine_valu
 	bool placed = false;
 
 	if (with_program) {
-		add(j, text_of_value(koine_value_first(wanted)));
+		connect_ours_add(j, text_of_value(koine_value_first(wanted)));
 		v = koine_value_next(v);
 	}
 	for (; v; v = koine_value_next(v)) {
@@ -157,13 +157,13 @@ static void join_arguments(const struct koine_value *is, const struct koine_valu
 		bool whole = text_begins(word, TEXT("--socket="));
 
 		if (!whole && !text_is(word, "--socket") && !text_is(word, "-s")) {
-			add(j, word);
+			connect_ours_add(j, word);
 			continue;
 		}
 		v = whole ? v : koine_value_next(v);
 		if (socket && !placed) {
 			koine_json_string(j, "--socket");
-			add(j, text_of_value(socket));
+			connect_ours_add(j, text_of_value(socket));
 		}
 		placed = true;
 		if (!v)
@@ -173,7 +173,7 @@ static void join_arguments(const struct koine_value *is, const struct koine_valu
 		koine_json_string(j, "--start");
 	if (socket && !placed) {
 		koine_json_string(j, "--socket");
-		add(j, text_of_value(socket));
+		connect_ours_add(j, text_of_value(socket));
 	}
 }
 
@@ -181,10 +181,10 @@ static void join_words(const struct koine_value *is, const struct koine_value *w
 		       struct koine_json *j)
 {
 	for (EACH(v, koine_value_first(is)))
-		add(j, text_of_value(v));
+		connect_ours_add(j, text_of_value(v));
 	for (EACH(v, koine_value_first(wanted))) {
 		if (!value_has(is, text_of_value(v)))
-			add(j, text_of_value(v));
+			connect_ours_add(j, text_of_value(v));
 	}
 }
 
@@ -225,13 +225,13 @@ int ours_join(struct text key, const struct koine_value *is, const struct koine_
 
 /* ---- which koine an agent's file starts ---- */
 
-struct walk {
+struct connect_ours_walk {
 	void (*fn)(void *arg, struct text program);
 	void *arg;
 };
 
 /* A line for a shell, a program with a list of arguments beside it, or a list of both. */
-static void report(const struct walk *w, const struct koine_value *over,
+static void report(const struct connect_ours_walk *w, const struct koine_value *over,
 		   const struct koine_value *command)
 {
 	const struct koine_value *first = koine_value_first(command);
@@ -244,7 +244,7 @@ static void report(const struct walk *w, const struct koine_value *over,
 		w->fn(w->arg, ours_program(text));
 }
 
-static void walk(const struct walk *w, const struct koine_value *v)
+static void walk(const struct connect_ours_walk *w, const struct koine_value *v)
 {
 	for (EACH(child, koine_value_first(v))) {
 		if (ours_is_line(child))
@@ -254,7 +254,7 @@ static void walk(const struct walk *w, const struct koine_value *v)
 	}
 }
 
-static void each_json(struct text text, const struct walk *w)
+static void each_json(struct text text, const struct connect_ours_walk *w)
 {
 	CLEANUP(json_file_close) struct json_file f;
 
@@ -262,7 +262,7 @@ static void each_json(struct text text, const struct walk *w)
 		walk(w, f.root);
 }
 
-static void each_toml(struct text text, const struct walk *w)
+static void each_toml(struct text text, const struct connect_ours_walk *w)
 {
 	CLEANUP(toml_file_close) struct toml_file f;
 	int r = toml_file_open(&f, text, NULL);
@@ -283,7 +283,7 @@ static void each_toml(struct text text, const struct walk *w)
 void program_each(const struct editor *by, struct text text,
 		  void (*fn)(void *arg, struct text program), void *arg)
 {
-	const struct walk w = {.fn = fn, .arg = arg};
+	const struct connect_ours_walk w = {.fn = fn, .arg = arg};
 
 	if (by == &toml_editor)
 		each_toml(text, &w);

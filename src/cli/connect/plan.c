@@ -11,7 +11,7 @@
 
 /* ---- where the files are ---- */
 
-static bool place_of(const struct plan *p, const char *row, char path[PATH_MAX],
+static bool place_of(const struct connect_plan *p, const char *row, char path[PATH_MAX],
 		     char base[PATH_MAX])
 {
 	if (!p->project)
@@ -20,8 +20,8 @@ static bool place_of(const struct plan *p, const char *row, char path[PATH_MAX],
 	return snprintf(path, PATH_MAX, "%s/%s", p->project, row) < PATH_MAX;
 }
 
-static bool find_place(const struct plan *p, const struct agent_file *row, char path[PATH_MAX],
-		       char base[PATH_MAX])
+static bool find_place(const struct connect_plan *p, const struct agent_file *row,
+		       char path[PATH_MAX], char base[PATH_MAX])
 {
 	const char *other = p->project ? row->project_other : row->other;
 
@@ -32,7 +32,8 @@ static bool find_place(const struct plan *p, const struct agent_file *row, char 
 
 /* ---- making it ---- */
 
-static int complain_of(struct plan *p, const struct plan_file *f, int r, const struct error *error)
+static int complain_of(struct connect_plan *p, const struct plan_file *f, int r,
+		       const struct error *error)
 {
 	if (r < 0 || !p->quiet)
 		return target_complain(&f->target, r, error);
@@ -40,7 +41,8 @@ static int complain_of(struct plan *p, const struct plan_file *f, int r, const s
 	return r == REFUSE_FORBIDDEN ? EX_NOPERM : EX_DATAERR;
 }
 
-static int add_edits(const struct plan *p, const struct words *w, struct plan_file *f, bool gate)
+static int add_edits(const struct connect_plan *p, const struct connect_words *w,
+		     struct plan_file *f, bool gate)
 {
 	for (unsigned i = 0; i < AGENT_EDITS_MAX && f->row->edits[i].path; i++) {
 		const struct agent_edit *e = &f->row->edits[i];
@@ -118,7 +120,7 @@ static struct programs programs_in(const struct plan_file *f, struct text text)
 
 /* koine connect writes paths, but for a project. A file without one, or with a name that is about to
  * become one, was never connected, or is not any more. */
-static bool is_connected(const struct plan *p, const struct plan_file *f)
+static bool is_connected(const struct connect_plan *p, const struct plan_file *f)
 {
 	struct programs now = programs_in(f, buf_text(&f->target.text));
 	struct programs then = programs_in(f, buf_text(&f->after));
@@ -128,7 +130,7 @@ static bool is_connected(const struct plan *p, const struct plan_file *f)
 
 /* Whether the backup is of the file as it was before koine connect. It may be from another time, and
  * an entry made by hand since. */
-static bool is_backed_up(const struct plan *p, const struct plan_file *f)
+static bool is_backed_up(const struct connect_plan *p, const struct plan_file *f)
 {
 	struct text before = buf_text(&f->target.before);
 	CLEANUP(buf_donep) struct buf after;
@@ -139,14 +141,14 @@ static bool is_backed_up(const struct plan *p, const struct plan_file *f)
 }
 
 /* What is there before the first change is kept, also if that is an entry for koine made by hand. */
-static bool needs_backup(const struct plan *p, const struct plan_file *f)
+static bool needs_backup(const struct connect_plan *p, const struct plan_file *f)
 {
 	if (!f->changes || !f->target.exists || !f->has_ours)
 		return f->changes;
 	return !is_backed_up(p, f) && (f->target.has_backup || !is_ours_alone(f));
 }
 
-int plan_work_out(const struct plan *p, struct plan_file *f, struct error *error)
+int plan_work_out(const struct connect_plan *p, struct plan_file *f, struct error *error)
 {
 	struct text file = buf_text(&f->target.text);
 	int r;
@@ -166,8 +168,8 @@ int plan_work_out(const struct plan *p, struct plan_file *f, struct error *error
 	return f->after.err;
 }
 
-static int plan_one(struct plan *p, const struct words *w, const char *path, const char *base,
-		    struct plan_file *f)
+static int plan_one(struct connect_plan *p, const struct connect_words *w, const char *path,
+		    const char *base, struct plan_file *f)
 {
 	struct error error = {0};
 	int r = target_open(&f->target, path, base, &error);
@@ -189,11 +191,11 @@ static int plan_one(struct plan *p, const struct words *w, const char *path, con
 	return r != 0 ? complain_of(p, f, r, &error) : 0;
 }
 
-int plan_make(const struct cli *cli, struct plan *p)
+int plan_make(const struct cli *cli, struct connect_plan *p)
 {
 	char path[PATH_MAX];
 	char base[PATH_MAX];
-	struct words w;
+	struct connect_words w;
 	int r = words_find(cli, p->agent, p->project != NULL, &w);
 
 	w.door = p->door;
@@ -217,7 +219,7 @@ int plan_make(const struct cli *cli, struct plan *p)
 	return r == 0 && p->agent->trust ? plan_add_trust(cli, p) : r;
 }
 
-void plan_done(struct plan *p)
+void plan_done(struct connect_plan *p)
 {
 	for (unsigned i = 0; i < p->n; i++) {
 		target_close(&p->files[i].target);
@@ -229,7 +231,7 @@ void plan_done(struct plan *p)
 	}
 }
 
-bool plan_changes(const struct plan *p)
+bool plan_changes(const struct connect_plan *p)
 {
 	bool changes = false;
 
@@ -238,7 +240,7 @@ bool plan_changes(const struct plan *p)
 	return changes;
 }
 
-bool plan_has_ours(const struct plan *p)
+bool plan_has_ours(const struct connect_plan *p)
 {
 	bool ours = false;
 
@@ -264,7 +266,7 @@ static void drop_backup(const struct plan_file *f)
 		complain("%s was changed, but koine %s", t->path, error.text);
 }
 
-static int carry_out(const struct plan *p, const struct plan_file *f, struct error *error)
+static int carry_out(const struct connect_plan *p, const struct plan_file *f, struct error *error)
 {
 	const struct target *t = &f->target;
 	int r = f->backs_up ? target_back_up(t, error) : 0;
@@ -277,7 +279,7 @@ static int carry_out(const struct plan *p, const struct plan_file *f, struct err
 	return r;
 }
 
-int plan_carry_out(struct plan *p)
+int plan_carry_out(struct connect_plan *p)
 {
 	struct error error = {0};
 	int r = 0;

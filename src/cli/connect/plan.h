@@ -52,7 +52,7 @@ struct agent_file {
 	struct agent_off off[AGENT_OFF_MAX]; /* ends with a NULL path, if not full */
 };
 
-struct agent {
+struct connect_agent {
 	const char *name;
 	const char *title;
 	const char *programs[AGENT_PROGRAMS_MAX];
@@ -78,10 +78,10 @@ enum {
 };
 
 /* The last has no name. */
-extern const struct agent agents[];
+extern const struct connect_agent agents[];
 
 /* NULL: none. */
-const struct agent *agent_find(const char *name);
+const struct connect_agent *agent_find(const char *name);
 
 /* ---- words.c ---- */
 
@@ -97,7 +97,7 @@ struct door {
 /* Asks the daemon. 0 or an exit code; it has complained then, unless it was to be quiet. */
 int door_find(struct cli *cli, bool quiet, struct door *ret);
 
-struct words {
+struct connect_words {
 	char program[PATH_MAX];
 	char socket[PATH_MAX];   /* "": koine finds it by itself */
 	const struct door *door; /* NULL: hooks are commands */
@@ -109,13 +109,15 @@ struct words {
  * named and not placed, and the socket is named only if --socket was given. 0 or an exit code; it
  * has complained then.
  */
-int words_find(const struct cli *cli, const struct agent *agent, bool is_shared, struct words *w);
+int words_find(const struct cli *cli, const struct connect_agent *agent, bool is_shared,
+	       struct connect_words *w);
 
 /* Whether koine mcp must start koined: it is the user's own, and no service manager runs it. */
 bool words_need_start(const struct cli *cli);
 
 /* The value of a row. NULL: out of memory; the caller frees it. */
-char *words_fill(const struct words *w, const struct agent *agent, const char *value);
+char *words_fill(const struct connect_words *w, const struct connect_agent *agent,
+		 const char *value);
 
 /* ---- plan.c ---- */
 
@@ -142,8 +144,8 @@ struct plan_file {
 	bool has_ours;  /* something of ours is in it now */
 };
 
-struct plan {
-	const struct agent *agent;
+struct connect_plan {
+	const struct connect_agent *agent;
 	const char *project; /* NULL: user-wide */
 	bool gate;
 	bool undo;
@@ -158,21 +160,21 @@ struct plan {
 };
 
 /* 0 or an exit code; it has complained then. Call plan_done in any case. */
-int plan_make(const struct cli *cli, struct plan *p);
-void plan_done(struct plan *p);
+int plan_make(const struct cli *cli, struct connect_plan *p);
+void plan_done(struct connect_plan *p);
 
-bool plan_changes(const struct plan *p);
+bool plan_changes(const struct connect_plan *p);
 /* Whether something of ours is in its files now. */
-bool plan_has_ours(const struct plan *p);
+bool plan_has_ours(const struct connect_plan *p);
 
 /* Whether any of these edits is in the file; `otherwise` if that cannot be told. */
 bool plan_file_has(const struct plan_file *f, const struct edit *edits, unsigned n, bool otherwise);
 
 /* Writes. 0 or an exit code, as above. */
-int plan_carry_out(struct plan *p);
+int plan_carry_out(struct connect_plan *p);
 
 /* Works out what becomes of a file, by its edits. 0 or as they say. */
-int plan_work_out(const struct plan *p, struct plan_file *f, struct error *error);
+int plan_work_out(const struct connect_plan *p, struct plan_file *f, struct error *error);
 
 /* Adds to the first file what lets the agent run the hooks of the second. 0 or an exit code. */
-int plan_add_trust(const struct cli *cli, struct plan *p);
+int plan_add_trust(const struct cli *cli, struct connect_plan *p);

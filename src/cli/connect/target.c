@@ -194,7 +194,7 @@ static mode_t mode_of(const struct target *t)
 	return t->is_secret ? mode & 0700 : mode;
 }
 
-static int fill(int fd, const struct target *t, struct text text)
+static int connect_target_fill(int fd, const struct target *t, struct text text)
 {
 	int r = file_write_all(fd, text.data, text.len);
 
@@ -250,7 +250,7 @@ static int replace(const struct target *t, const char *path, struct text text, s
 	fd = mkostemp(temp, O_CLOEXEC);
 	if (fd < 0)
 		return refuse_errno("cannot write to the parent folder", error);
-	r = fill(fd, t, text);
+	r = connect_target_fill(fd, t, text);
 	close(fd);
 	errno = -r;
 	r = r == 0 ? check_unchanged(t, error) : refuse_errno("cannot write the file", error);

@@ -13,22 +13,23 @@
 #include "cli/connect/toml_file.h"
 #include "cli/kit/value.h"
 
-struct table {
+struct connect_toml_edit_table {
 	struct toml_path path;
 	const struct toml_item *header; /* NULL: none */
 	const struct toml_item *last;   /* its last key, or else the header */
 	const struct toml_item *command;
 };
 
-static int refuse_place(const struct toml_item *item, const struct table *t, const char *words,
-			struct error *error)
+static int refuse_place(const struct toml_item *item, const struct connect_toml_edit_table *t,
+			const char *words, struct error *error)
 {
 	return edit_refuse(item->line, t->path.keys, t->path.n, words, error);
 }
 
 /* ---- finding it ---- */
 
-static bool is_key_of(const struct toml_item *item, const struct table *t, struct text key)
+static bool is_key_of(const struct toml_item *item, const struct connect_toml_edit_table *t,
+		      struct text key)
 {
 	return item->kind == TOML_KEY && item->header == t->path.n &&
 	       item->path.n == t->path.n + 1 && toml_path_begins(&item->path, &t->path) &&
@@ -36,7 +37,8 @@ static bool is_key_of(const struct toml_item *item, const struct table *t, struc
 }
 
 /* What makes the place something else than a table that we may write. */
-static int check_item(const struct toml_item *item, const struct table *t, struct error *error)
+static int check_item(const struct toml_item *item, const struct connect_toml_edit_table *t,
+		      struct error *error)
 {
 	bool is_below = toml_path_begins(&item->path, &t->path);
 	bool is_above = toml_path_begins(&t->path, &item->path);
@@ -65,12 +67,12 @@ static int check_item(const struct toml_item *item, const struct table *t, struc
 	return 0;
 }
 
-static int find(const struct toml_file *f, const struct edit *e, struct table *t,
-		struct error *error)
+static int connect_toml_edit_find(const struct toml_file *f, const struct edit *e,
+				  struct connect_toml_edit_table *t, struct error *error)
 {
 	int r;
 
-	*t = (struct table) {.header = NULL};
+	*t = (struct connect_toml_edit_table) {.header = NULL};
 	t->path.n = edit_keys(e, t->path.keys);
 	for (size_t n = 0; n < f->n_items; n++) {
 		const struct toml_item *i = &f->items[n];
@@ -92,7 +94,7 @@ static int find(const struct toml_file *f, const struct edit *e, struct table *t
 	return 0;
 }
 
-static bool is_ours(const struct table *t)
+static bool is_ours(const struct connect_toml_edit_table *t)
 {
 	struct text v = t->command ? t->command->value : (struct text) {0};
 
@@ -131,7 +133,7 @@ static void write_key(struct text key, struct buf *out)
 	buf_printf(out, "%s%.*s%s", quote, TEXT_ARGS(key), quote);
 }
 
-static int append_table(const struct toml_file *f, const struct table *t,
+static int append_table(const struct toml_file *f, const struct connect_toml_edit_table *t,
 			const struct koine_value *value, struct buf *out)
 {
 	struct text newline = edit_newline(f->text);
@@ -153,8 +155,8 @@ static int append_table(const struct toml_file *f, const struct table *t,
 	return out->err;
 }
 
-static int find_key(const struct toml_file *f, const struct table *t, struct text key,
-		    const struct toml_item **ret_item, struct error *error)
+static int find_key(const struct toml_file *f, const struct connect_toml_edit_table *t,
+		    struct text key, const struct toml_item **ret_item, struct error *error)
 {
 	*ret_item = NULL;
 	for (size_t n = 0; n < f->n_items; n++) {
@@ -169,8 +171,8 @@ static int find_key(const struct toml_file *f, const struct table *t, struct tex
 	return 0;
 }
 
-static int add_key(const struct toml_file *f, const struct table *t, const struct koine_value *part,
-		   struct buf *out)
+static int add_key(const struct toml_file *f, const struct connect_toml_edit_table *t,
+		   const struct koine_value *part, struct buf *out)
 {
 	CLEANUP(buf_donep) struct buf line;
 	struct text newline = edit_newline(f->text);
@@ -253,8 +255,8 @@ static int value_of(const struct toml_item *item, const struct koine_value *part
 }
 
 /* Ours, but not as it should be: changes or adds the first key that differs. */
-static int mend(const struct toml_file *f, const struct table *t, const struct koine_value *value,
-		struct buf *out, struct error *error)
+static int mend(const struct toml_file *f, const struct connect_toml_edit_table *t,
+		const struct koine_value *value, struct buf *out, struct error *error)
 {
 	const struct toml_item *item = NULL;
 	struct splice s;
@@ -280,8 +282,8 @@ static int mend(const struct toml_file *f, const struct table *t, const struct k
 static int toml_put(struct edit_step *c, struct text file, struct buf *out, struct error *error)
 {
 	CLEANUP(toml_file_close) struct toml_file f;
-	struct table t = {.header = NULL};
-	int r = toml_file_open(&f, file, error) ?: find(&f, c->e, &t, error);
+	struct connect_toml_edit_table t = {.header = NULL};
+	int r = toml_file_open(&f, file, error) ?: connect_toml_edit_find(&f, c->e, &t, error);
 
 	if (r != 0)
 		return r;
@@ -316,7 +318,8 @@ static void drop_newline(struct text before, struct buf *out)
 }
 
 /* The table and what is below it, without the tables of others between them. */
-static int whole_table(const struct toml_file *f, const struct table *t, struct buf *out)
+static int whole_table(const struct toml_file *f, const struct connect_toml_edit_table *t,
+		       struct buf *out)
 {
 	size_t end = 0; /* of the item before, if that was a part of it */
 
@@ -336,8 +339,8 @@ static int whole_table(const struct toml_file *f, const struct table *t, struct 
 
 /* The table and what is below it: without its command the rest would be a broken server. Comments
  * behind its last key stay. What was there before koine connect takes its place. */
-static int cut(const struct toml_file *f, const struct table *t, struct text before,
-	       struct text was, struct buf *out)
+static int cut(const struct toml_file *f, const struct connect_toml_edit_table *t,
+	       struct text before, struct text was, struct buf *out)
 {
 	const bool comes_back = was.len > 0;
 	struct text gap;
@@ -371,19 +374,19 @@ static int cut(const struct toml_file *f, const struct table *t, struct text bef
 static int take_from(const struct toml_file *f, const struct edit_step *c, struct buf *out,
 		     struct error *error)
 {
-	struct table t = {.header = NULL};
-	struct table then = {.header = NULL};
+	struct connect_toml_edit_table t = {.header = NULL};
+	struct connect_toml_edit_table then = {.header = NULL};
 	CLEANUP(buf_donep) struct buf was;
 	CLEANUP(toml_file_close) struct toml_file old = {.n_items = 0};
-	int r = find(f, c->e, &t, error);
+	int r = connect_toml_edit_find(f, c->e, &t, error);
 
 	buf_init(&was, EDIT_FILE_MAX);
 	if (r != 0)
 		return r;
 	if (!t.header || !(c->e->ours || is_ours(&t)))
 		return edit_copy(f->text, out);
-	if (toml_file_open(&old, c->before, NULL) == 0 && find(&old, c->e, &then, NULL) == 0 &&
-	    then.header)
+	if (toml_file_open(&old, c->before, NULL) == 0 &&
+	    connect_toml_edit_find(&old, c->e, &then, NULL) == 0 && then.header)
 		r = whole_table(&old, &then, &was);
 	return r ?: cut(f, &t, c->before, buf_text(&was), out);
 }

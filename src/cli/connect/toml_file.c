@@ -8,7 +8,7 @@
 
 enum { NESTING_MAX = 64, ITEMS_MAX = 100000 };
 
-struct scan {
+struct connect_toml_file_scan {
 	struct text text;
 	size_t at;
 	struct toml_file *file;
@@ -18,36 +18,36 @@ struct scan {
 	struct error *error;
 };
 
-static int broken(const struct scan *s, const char *what)
+static int broken(const struct connect_toml_file_scan *s, const char *what)
 {
 	return refuse(s->error, REFUSE_PARSE, "line %u: invalid TOML: %s",
 		      edit_line(s->text, s->at), what);
 }
 
-static bool at_end(const struct scan *s)
+static bool at_end(const struct connect_toml_file_scan *s)
 {
 	return s->at >= s->text.len;
 }
 
-static bool next_is(const struct scan *s, const char *word)
+static bool next_is(const struct connect_toml_file_scan *s, const char *word)
 {
 	size_t n = strlen(word);
 
 	return s->text.len - s->at >= n && memcmp(s->text.data + s->at, word, n) == 0;
 }
 
-static void skip_blanks(struct scan *s)
+static void skip_blanks(struct connect_toml_file_scan *s)
 {
 	while (next_is(s, " ") || next_is(s, "\t"))
 		s->at++;
 }
 
-static bool at_newline(const struct scan *s)
+static bool at_newline(const struct connect_toml_file_scan *s)
 {
 	return next_is(s, "\n") || next_is(s, "\r\n");
 }
 
-static void skip_comment(struct scan *s)
+static void skip_comment(struct connect_toml_file_scan *s)
 {
 	if (!next_is(s, "#"))
 		return;
@@ -56,7 +56,7 @@ static void skip_comment(struct scan *s)
 }
 
 /* Blanks, comments and line ends. */
-static void skip_gaps(struct scan *s)
+static void skip_gaps(struct connect_toml_file_scan *s)
 {
 	size_t before;
 
@@ -71,7 +71,7 @@ static void skip_gaps(struct scan *s)
 
 /* ---- strings ---- */
 
-static int skip_long_string(struct scan *s, const char *quotes)
+static int skip_long_string(struct connect_toml_file_scan *s, const char *quotes)
 {
 	bool escapes = quotes[0] == '"';
 
@@ -91,7 +91,7 @@ static int skip_long_string(struct scan *s, const char *quotes)
 	return broken(s, "unterminated string");
 }
 
-static int skip_short_string(struct scan *s)
+static int skip_short_string(struct connect_toml_file_scan *s)
 {
 	char quote = s->text.data[s->at];
 
@@ -106,7 +106,7 @@ static int skip_short_string(struct scan *s)
 	return broken(s, "unterminated string");
 }
 
-static int skip_string(struct scan *s)
+static int skip_string(struct connect_toml_file_scan *s)
 {
 	if (next_is(s, "\"\"\""))
 		return skip_long_string(s, "\"\"\"");
@@ -122,7 +122,7 @@ static bool is_bare(char c)
 	return isalnum((unsigned char)c) || c == '-' || c == '_';
 }
 
-static int read_key(struct scan *s, struct text *ret_key)
+static int read_key(struct connect_toml_file_scan *s, struct text *ret_key)
 {
 	size_t start = s->at;
 	int r;
@@ -147,7 +147,7 @@ static int read_key(struct scan *s, struct text *ret_key)
 }
 
 /* a . "b" . c, added to the path. */
-static int read_path(struct scan *s, struct toml_path *p)
+static int read_path(struct connect_toml_file_scan *s, struct toml_path *p)
 {
 	int r;
 
@@ -168,9 +168,9 @@ static int read_path(struct scan *s, struct toml_path *p)
 
 /* ---- values ---- */
 
-static int skip_value(struct scan *s, unsigned depth);
+static int skip_value(struct connect_toml_file_scan *s, unsigned depth);
 
-static int skip_list(struct scan *s, unsigned depth)
+static int skip_list(struct connect_toml_file_scan *s, unsigned depth)
 {
 	int r;
 
@@ -192,7 +192,7 @@ static int skip_list(struct scan *s, unsigned depth)
 	return 0;
 }
 
-static int skip_pair(struct scan *s, unsigned depth)
+static int skip_pair(struct connect_toml_file_scan *s, unsigned depth)
 {
 	struct toml_path unused = {.n = 0};
 	int r = read_path(s, &unused);
@@ -206,7 +206,7 @@ static int skip_pair(struct scan *s, unsigned depth)
 	return skip_value(s, depth);
 }
 
-static int skip_inline_table(struct scan *s, unsigned depth)
+static int skip_inline_table(struct connect_toml_file_scan *s, unsigned depth)
 {
 	bool is_first = true;
 	int r;
@@ -231,7 +231,7 @@ static int skip_inline_table(struct scan *s, unsigned depth)
 }
 
 /* A number, a truth or a time. Between a date and its time there may be one blank. */
-static int skip_word(struct scan *s)
+static int skip_word(struct connect_toml_file_scan *s)
 {
 	size_t start = s->at;
 
@@ -248,7 +248,7 @@ static int skip_word(struct scan *s)
 	return s->at > start ? 0 : broken(s, "missing value");
 }
 
-static int skip_value(struct scan *s, unsigned depth)
+static int skip_value(struct connect_toml_file_scan *s, unsigned depth)
 {
 	if (depth > NESTING_MAX)
 		return broken(s, "values are nested too deeply");
@@ -263,7 +263,7 @@ static int skip_value(struct scan *s, unsigned depth)
 
 /* ---- lines ---- */
 
-static int add_item(struct scan *s, const struct toml_item *item)
+static int add_item(struct connect_toml_file_scan *s, const struct toml_item *item)
 {
 	struct toml_file *f = s->file;
 	struct toml_item *items = f->items;
@@ -281,7 +281,7 @@ static int add_item(struct scan *s, const struct toml_item *item)
 	return 0;
 }
 
-static int read_header(struct scan *s, struct toml_item *item)
+static int read_header(struct connect_toml_file_scan *s, struct toml_item *item)
 {
 	bool is_array = next_is(s, "[[");
 	const char *close = is_array ? "]]" : "]";
@@ -300,7 +300,7 @@ static int read_header(struct scan *s, struct toml_item *item)
 	return 0;
 }
 
-static int read_pair(struct scan *s, struct toml_item *item)
+static int read_pair(struct connect_toml_file_scan *s, struct toml_item *item)
 {
 	size_t start;
 	int r;
@@ -322,14 +322,14 @@ static int read_pair(struct scan *s, struct toml_item *item)
 }
 
 /* Each byte is looked at once. */
-static unsigned count_lines(struct scan *s)
+static unsigned count_lines(struct connect_toml_file_scan *s)
 {
 	for (; s->counted < s->at; s->counted++)
 		s->line += s->text.data[s->counted] == '\n';
 	return s->line;
 }
 
-static int read_line(struct scan *s)
+static int read_line(struct connect_toml_file_scan *s)
 {
 	struct toml_item item = {.start = s->at};
 	int r;
@@ -356,7 +356,7 @@ static int read_line(struct scan *s)
 
 int toml_file_open(struct toml_file *f, struct text text, struct error *error)
 {
-	struct scan s = {.text = text, .file = f, .line = 1, .error = error};
+	struct connect_toml_file_scan s = {.text = text, .file = f, .line = 1, .error = error};
 	int r = 0;
 
 	*f = (struct toml_file) {.text = text};

@@ -29,13 +29,13 @@
 enum { TRUST_HASH_MAX = 128 };
 
 /* A hook of ours. */
-struct trust {
+struct connect_trust {
 	char place[64];            /* "permission_request:0:0" */
 	char hash[TRUST_HASH_MAX]; /* "": unknown */
 };
 
 struct trusts {
-	struct trust items[TRUSTS_MAX];
+	struct connect_trust items[TRUSTS_MAX];
 	unsigned n;
 };
 
@@ -187,7 +187,7 @@ static struct text make_question(const char *folder, struct koine_json *j)
 	return all;
 }
 
-static void converse(struct child *c, const char *folder, struct trusts *t)
+static void converse(struct cli_child *c, const char *folder, struct trusts *t)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 	struct koine_doc *doc = NULL;
@@ -218,10 +218,10 @@ static bool trust_ask(const char *program, struct text hooks, unsigned patience_
 {
 	const char *argv[] = {program, "app-server", NULL};
 	char folder[PATH_MAX];
-	const struct child_opts opts = {.argv = argv,
-					.variable = {.name = "CODEX_HOME", .value = folder},
-					.patience_ms = patience_ms ? patience_ms : PATIENCE_MS};
-	struct child c;
+	const struct cli_child_opts opts = {.argv = argv,
+					    .variable = {.name = "CODEX_HOME", .value = folder},
+					    .patience_ms = patience_ms ? patience_ms : PATIENCE_MS};
+	struct cli_child c;
 
 	if (!make_folder(hooks, folder))
 		return false;
@@ -293,7 +293,8 @@ static bool find_hooks(const struct plan_file *f, char path[PATH_MAX])
 }
 
 /* Hashes that the agent does not tell are those that the settings have. */
-static char *make_value(const struct plan *p, const struct trust *t, const char *key)
+static char *make_value(const struct connect_plan *p, const struct connect_trust *t,
+			const char *key)
 {
 	CLEANUP(json_freep) struct koine_json *j = params_new();
 	struct text written =
@@ -309,7 +310,7 @@ static char *make_value(const struct plan *p, const struct trust *t, const char 
 	return text ? strdup(text) : NULL;
 }
 
-static int add_edit(struct plan *p, const struct trust *t, const char *hooks)
+static int add_edit(struct connect_plan *p, const struct connect_trust *t, const char *hooks)
 {
 	struct plan_file *f = &p->files[0];
 	struct edit *e = &f->edits[f->n_edits];
@@ -334,7 +335,7 @@ static int add_edit(struct plan *p, const struct trust *t, const char *hooks)
 }
 
 /* The agent's own word for them; false: there is none. */
-static bool ask(const struct cli *cli, const struct plan *p, struct trusts *t)
+static bool connect_trust_ask(const struct cli *cli, const struct connect_plan *p, struct trusts *t)
 {
 	struct probe program;
 
@@ -352,7 +353,7 @@ static void forget_edits(struct plan_file *f, unsigned n)
 	f->n_wanted = n;
 }
 
-int plan_add_trust(const struct cli *cli, struct plan *p)
+int plan_add_trust(const struct cli *cli, struct connect_plan *p)
 {
 	struct plan_file *settings = &p->files[0];
 	struct plan_file *hooks = &p->files[1];
@@ -367,7 +368,7 @@ int plan_add_trust(const struct cli *cli, struct plan *p)
 	if (p->project || !find_hooks(hooks, path) ||
 	    trust_find(text, hooks->edits, hooks->n_edits, &t, NULL) != 0)
 		return 0;
-	known = ask(cli, p, &t);
+	known = connect_trust_ask(cli, p, &t);
 	for (unsigned i = 0; i < t.n && r == 0; i++)
 		r = add_edit(p, &t.items[i], path);
 	if (r != 0)

@@ -61,7 +61,7 @@ static int read_door(const struct koine_value *status, struct door *ret, struct 
 	return read_token(l, ret, error);
 }
 
-static int ask(struct cli *cli, struct door *ret, struct error *error)
+static int connect_words_ask(struct cli *cli, struct door *ret, struct error *error)
 {
 	CLEANUP(client_freep) struct koine_client *c = NULL;
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
@@ -77,7 +77,7 @@ static int ask(struct cli *cli, struct door *ret, struct error *error)
 int door_find(struct cli *cli, bool quiet, struct door *ret)
 {
 	struct error error = {0};
-	int r = ask(cli, ret, &error);
+	int r = connect_words_ask(cli, ret, &error);
 
 	if (r != 0 && !quiet)
 		complain("%s", r < 0 ? strerror(-r) : error.text);
@@ -132,7 +132,8 @@ static int find_socket(const struct cli *cli, char path[PATH_MAX])
 	return check_path("the socket", path);
 }
 
-int words_find(const struct cli *cli, const struct agent *agent, bool is_shared, struct words *w)
+int words_find(const struct cli *cli, const struct connect_agent *agent, bool is_shared,
+	       struct connect_words *w)
 {
 	bool asked = cli->options.socket || cli->options.url;
 	bool known = asked || option_from_environment("KOINE_SOCKET") || agent->cuts_environment;
@@ -180,7 +181,7 @@ static void add_shell_word(struct buf *b, const char *word)
 	buf_printf(b, "%s%s%s", quote, word, quote);
 }
 
-static void add_hook(const struct words *w, int wait_seconds, struct koine_json *j)
+static void add_hook(const struct connect_words *w, int wait_seconds, struct koine_json *j)
 {
 	CLEANUP(buf_donep) struct buf line;
 
@@ -196,7 +197,7 @@ static void add_hook(const struct words *w, int wait_seconds, struct koine_json 
 
 /* A header that names a variable is empty where there is none. Koine-Timeout tells others, too, whose
  * hook it is. */
-static void add_headers(const struct words *w, int wait_seconds, struct koine_json *j)
+static void add_headers(const struct connect_words *w, int wait_seconds, struct koine_json *j)
 {
 	char bearer[sizeof(w->door->token) + 16];
 	char seconds[16];
@@ -212,7 +213,7 @@ static void add_headers(const struct words *w, int wait_seconds, struct koine_js
 	koine_json_end_object(j);
 }
 
-static void add_arguments(const struct words *w, bool with_program, struct koine_json *j)
+static void add_arguments(const struct connect_words *w, bool with_program, struct koine_json *j)
 {
 	koine_json_begin_array(j);
 	if (with_program)
@@ -227,7 +228,8 @@ static void add_arguments(const struct words *w, bool with_program, struct koine
 	koine_json_end_array(j);
 }
 
-static void add_word(const struct words *w, const struct agent *agent, char which, struct buf *out)
+static void add_word(const struct connect_words *w, const struct connect_agent *agent, char which,
+		     struct buf *out)
 {
 	CLEANUP(json_freep) struct koine_json *j = NULL;
 	const char *text;
@@ -269,7 +271,8 @@ static void add_word(const struct words *w, const struct agent *agent, char whic
 	buf_add(out, text, len);
 }
 
-char *words_fill(const struct words *w, const struct agent *agent, const char *value)
+char *words_fill(const struct connect_words *w, const struct connect_agent *agent,
+		 const char *value)
 {
 	struct buf out;
 

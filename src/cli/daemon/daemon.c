@@ -203,7 +203,7 @@ static int print_status(const struct cli *cli, const struct koine_value *status)
 
 enum { FOLLOW_MS = 300, LINES = 50, LINES_MAX = 1000 };
 
-static void print_line(const struct cli *cli, const struct koine_value *line)
+static void daemon_print_line(const struct cli *cli, const struct koine_value *line)
 {
 	char shown[TIME_SHOWN];
 
@@ -228,7 +228,7 @@ static int print_page(struct cli *cli, int64_t limit, int64_t *last)
 		return r;
 	for (EACH(line, member_first(koine_answer_result(a), "lines"))) {
 		koine_value_int(koine_value_get(line, "number"), last);
-		print_line(cli, line);
+		daemon_print_line(cli, line);
 	}
 	return fflush(stdout) == 0 ? 0 : EX_IOERR;
 }
@@ -277,7 +277,7 @@ struct metrics_options {
 };
 
 /* The exporter is somebody else, and never finds half of a file. */
-static int write_file(const char *path, struct text text)
+static int daemon_write_file(const char *path, struct text text)
 {
 	int r = file_replace(path, 0644, text.data, text.len);
 
@@ -309,7 +309,7 @@ static int cmd_metrics(struct cli *cli)
 	text = member_string(result, "text");
 	if (!text.data)
 		return fail_with(EX_PROTOCOL, "the response contains no metrics");
-	return o->textfile ? write_file(o->textfile, text) : print_all(text);
+	return o->textfile ? daemon_write_file(o->textfile, text) : print_all(text);
 }
 
 static const struct option metrics_options[] = {

@@ -53,10 +53,11 @@ static void read_line(struct service *s, struct text line)
 }
 
 /* What it prints, which the caller frees. False: it fails, or takes too long. */
-static bool ask(const char *const *argv, struct buf *out)
+static bool daemon_enable_ask(const char *const *argv, struct buf *out)
 {
 	buf_init(out, SAYS_MAX);
-	return child_output(&(struct child_opts) {.argv = argv, .patience_ms = LOOK_MS}, out) == 0;
+	return child_output(&(struct cli_child_opts) {.argv = argv, .patience_ms = LOOK_MS}, out) ==
+	       0;
 }
 
 static bool socket_listens(void)
@@ -65,7 +66,7 @@ static bool socket_listens(void)
 					   "ActiveState", "--value", "koined.socket", NULL};
 	CLEANUP(buf_donep) struct buf out;
 
-	return ask(argv, &out) && text_begins(buf_text(&out), TEXT("active"));
+	return daemon_enable_ask(argv, &out) && text_begins(buf_text(&out), TEXT("active"));
 }
 
 void service_look(const struct cli *cli, struct service *ret)
@@ -78,7 +79,7 @@ void service_look(const struct cli *cli, struct service *ret)
 
 	*ret = (struct service) {.there = false};
 	buf_init(&out, 0);
-	if (cli->options.socket || cli->options.url || !ask(argv, &out))
+	if (cli->options.socket || cli->options.url || !daemon_enable_ask(argv, &out))
 		return;
 	rest = buf_text(&out);
 	while (text_next(&rest, '\n', &line))
@@ -99,7 +100,7 @@ int service_do(const char *verb, unsigned units)
 		argv[n++] = unit;
 	buf_init(&out, SAYS_MAX);
 	status = child_output(
-		&(struct child_opts) {.argv = argv, .all = true, .patience_ms = DO_MS}, &out);
+		&(struct cli_child_opts) {.argv = argv, .all = true, .patience_ms = DO_MS}, &out);
 	if (status == 0)
 		return 0;
 	complain("systemctl --user %s failed:", verb);
@@ -116,7 +117,7 @@ int service_print_log(int64_t lines)
 	struct text rest, line;
 
 	snprintf(count, sizeof(count), "%lld", (long long)lines);
-	if (!ask(argv, &out))
+	if (!daemon_enable_ask(argv, &out))
 		return EX_UNAVAILABLE;
 	rest = buf_text(&out);
 	while (text_next(&rest, '\n', &line))

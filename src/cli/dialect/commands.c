@@ -88,20 +88,21 @@ static const struct koine_value *places_find(const struct places *p, const char 
 /* ---- one dialect ---- */
 
 /* Addresses where it listens; or would, if none runs. */
-struct walk {
+struct dialect_commands_walk {
 	const struct koine_value *at;
 	struct text dialect; /* of the rows of daemon.status; {NULL, 0}: `at` are addresses */
 };
 
-static struct walk walk_begin(const struct places *p, const struct koine_value *d)
+static struct dialect_commands_walk walk_begin(const struct places *p, const struct koine_value *d)
 {
 	if (!p->status)
-		return (struct walk) {.at = member_first(d, "listen")};
-	return (struct walk) {.at = member_first(koine_answer_result(p->status), "listeners"),
-			      .dialect = member_text(d, "name")};
+		return (struct dialect_commands_walk) {.at = member_first(d, "listen")};
+	return (struct dialect_commands_walk) {
+		.at = member_first(koine_answer_result(p->status), "listeners"),
+		.dialect = member_text(d, "name")};
 }
 
-static bool walk_next(struct walk *w, struct text *ret_address)
+static bool walk_next(struct dialect_commands_walk *w, struct text *ret_address)
 {
 	for (; w->at; w->at = koine_value_next(w->at)) {
 		if (w->dialect.data && !text_equal(member_text(w->at, "dialect"), w->dialect))
@@ -117,7 +118,7 @@ static bool walk_next(struct walk *w, struct text *ret_address)
 /* Whether it listens, or would if none runs. */
 static bool places_listens(const struct places *p, const struct koine_value *d)
 {
-	struct walk w = walk_begin(p, d);
+	struct dialect_commands_walk w = walk_begin(p, d);
 	struct text unused;
 
 	return walk_next(&w, &unused);
@@ -140,7 +141,7 @@ static bool is_original(const struct koine_value *d, struct text address)
 static const char *state_of(const struct places *p, const struct koine_value *d)
 {
 	struct text setting = member_string(d, "setting");
-	struct walk w = walk_begin(p, d);
+	struct dialect_commands_walk w = walk_begin(p, d);
 	struct text address;
 	bool listens = false;
 
@@ -182,7 +183,7 @@ static enum color state_color(const char *state)
 	return strcmp(state, "moved") == 0 ? COLOR_YELLOW : COLOR_GREEN;
 }
 
-static void add_row(struct table *t, const struct koine_value *d, const char *state,
+static void add_row(struct cli_table *t, const struct koine_value *d, const char *state,
 		    const char *who)
 {
 	struct text original = member_string(d, "original");
@@ -194,9 +195,9 @@ static void add_row(struct table *t, const struct koine_value *d, const char *st
 }
 
 /* A line for each address; what is said of the dialect stands in the first. */
-static void add_dialect(struct table *t, const struct places *p, const struct koine_value *d)
+static void add_dialect(struct cli_table *t, const struct places *p, const struct koine_value *d)
 {
-	struct walk w = walk_begin(p, d);
+	struct dialect_commands_walk w = walk_begin(p, d);
 	struct text address;
 	char who[WHO_MAX];
 	unsigned n = 0;
@@ -220,7 +221,7 @@ static int print_table(const struct cli *cli, const struct places *p)
 {
 	static const char *const titles[] = {"DIALECT", "STATE", "USUAL ADDRESS", "USED BY",
 					     "LISTENS AT"};
-	CLEANUP(table_freep) struct table *t = table_new("lllll");
+	CLEANUP(table_freep) struct cli_table *t = table_new("lllll");
 
 	for (unsigned i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_cell_str(t, titles[i]);
@@ -233,7 +234,7 @@ static int print_table(const struct cli *cli, const struct places *p)
 
 static void write_dialect(struct koine_json *j, const struct places *p, const struct koine_value *d)
 {
-	struct walk w = walk_begin(p, d);
+	struct dialect_commands_walk w = walk_begin(p, d);
 	struct text address;
 	char who[WHO_MAX];
 
@@ -280,7 +281,7 @@ struct dialect_options {
 };
 
 /* A change to the settings file, on its way. */
-struct change {
+struct dialect_commands_change {
 	struct places places;
 	struct target target;
 	struct buf now; /* what the file will hold */
@@ -329,7 +330,7 @@ static int value_for(const struct koine_value *d, char value[PATH_MAX])
 
 /* ---- one dialect ---- */
 
-static void take_over(struct change *c, struct buf *out)
+static void take_over(struct dialect_commands_change *c, struct buf *out)
 {
 	buf_done(&c->now);
 	c->now = *out;
@@ -349,7 +350,8 @@ static int check_free(struct text now, const char *name, const char *value)
 		name, TEXT_ARGS(now), name);
 }
 
-static int put(struct change *c, const char *name, const char *value)
+static int dialect_commands_put(struct dialect_commands_change *c, const char *name,
+				const char *value)
 {
 	CLEANUP(buf_donep) struct buf out;
 	struct error error;
@@ -365,7 +367,7 @@ static int put(struct change *c, const char *name, const char *value)
 	return 0;
 }
 
-static int enable_one(struct change *c, const char *name)
+static int enable_one(struct dialect_commands_change *c, const char *name)
 {
 	const struct koine_value *d = need_dialect(&c->places, name);
 	char value[PATH_MAX];
@@ -380,11 +382,11 @@ static int enable_one(struct change *c, const char *name)
 			name);
 	r = value_for(d, value)
 		    ?: check_free(ini_get(buf_text(&c->now), key_of(name)), name, value);
-	return r == 0 ? put(c, name, value) : r;
+	return r == 0 ? dialect_commands_put(c, name, value) : r;
 }
 
 /* What enable did is undone; what still listens then is off. */
-static int disable_one(struct change *c, const char *name)
+static int disable_one(struct dialect_commands_change *c, const char *name)
 {
 	const struct koine_value *d = need_dialect(&c->places, name);
 	CLEANUP(buf_donep) struct buf out;
@@ -404,7 +406,7 @@ static int disable_one(struct change *c, const char *name)
 	if (undone && !text_is(ini_get(buf_text(&c->now), key_of(name)), "off"))
 		take_over(c, &out);
 	else if (places_listens(&c->places, d))
-		return put(c, name, "off");
+		return dialect_commands_put(c, name, "off");
 	return 0;
 }
 
@@ -431,7 +433,7 @@ static void find_base(const char *path, char base[PATH_MAX])
 	snprintf(base, PATH_MAX, "/");
 }
 
-static int open_file(struct change *c)
+static int open_file(struct dialect_commands_change *c)
 {
 	char path[PATH_MAX], base[PATH_MAX];
 	struct error error;
@@ -447,13 +449,13 @@ static int open_file(struct change *c)
 }
 
 /* As it was before the first change; what was made by us alone needs none. */
-static bool backs_up(const struct change *c)
+static bool backs_up(const struct dialect_commands_change *c)
 {
 	return c->target.exists && !c->target.has_backup &&
 	       ini_has_others(buf_text(&c->target.text));
 }
 
-static int write_file(const struct change *c)
+static int dialect_commands_write_file(const struct dialect_commands_change *c)
 {
 	struct text now = buf_text(&c->now);
 	struct error error;
@@ -467,7 +469,7 @@ static int write_file(const struct change *c)
 	return r == 0 ? 0 : target_complain(&c->target, r, &error);
 }
 
-static void say_written(const struct change *c)
+static void say_written(const struct dialect_commands_change *c)
 {
 	printf("%s %s", c->now.len == 0 ? "removed" : "wrote", c->target.path);
 	if (backs_up(c))
@@ -477,7 +479,7 @@ static void say_written(const struct change *c)
 
 /* ---- the commands ---- */
 
-static int apply(struct cli *cli, const struct change *c)
+static int apply(struct cli *cli, const struct dialect_commands_change *c)
 {
 	const struct dialect_options *o = cli->own;
 	struct places after;
@@ -494,7 +496,7 @@ static int apply(struct cli *cli, const struct change *c)
 	return r;
 }
 
-static int carry_on(struct cli *cli, const struct change *c)
+static int carry_on(struct cli *cli, const struct dialect_commands_change *c)
 {
 	const struct dialect_options *o = cli->own;
 	int r = 0;
@@ -508,16 +510,17 @@ static int carry_on(struct cli *cli, const struct change *c)
 		return 0;
 	r = o->yes ? 0 : change_ask(cli);
 	if (r == 0)
-		r = write_file(c);
+		r = dialect_commands_write_file(c);
 	if (r != 0)
 		return r;
 	say_written(c);
 	return apply(cli, c);
 }
 
-static int change_all(struct cli *cli, int (*one)(struct change *c, const char *name))
+static int change_all(struct cli *cli,
+		      int (*one)(struct dialect_commands_change *c, const char *name))
 {
-	struct change c = {.target = {.exists = false}};
+	struct dialect_commands_change c = {.target = {.exists = false}};
 	int r;
 
 	buf_init(&c.now, EDIT_FILE_MAX);

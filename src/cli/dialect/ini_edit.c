@@ -11,7 +11,7 @@ static const struct text was = {.data = " ; was ", .len = 7};
 
 /* ---- where things are ---- */
 
-struct found {
+struct dialect_ini_edit_found {
 	bool has_section;
 	struct ini_line section; /* the first of that name */
 	bool has_line;
@@ -19,13 +19,14 @@ struct found {
 	struct ini_line header; /* of its section */
 };
 
-static void look(struct text file, struct ini_key key, struct found *ret)
+static void dialect_ini_edit_look(struct text file, struct ini_key key,
+				  struct dialect_ini_edit_found *ret)
 {
 	struct ini_line line, header = {0};
 	bool inside = false;
 	struct ini ini;
 
-	*ret = (struct found) {.has_section = false};
+	*ret = (struct dialect_ini_edit_found) {.has_section = false};
 	ini_init(&ini, file);
 	while (ini_next(&ini, &line)) {
 		if (line.kind == INI_SECTION) {
@@ -57,9 +58,9 @@ static size_t next_of(struct text file, const struct ini_line *line)
 
 struct text ini_get(struct text file, struct ini_key key)
 {
-	struct found f;
+	struct dialect_ini_edit_found f;
 
-	look(file, key, &f);
+	dialect_ini_edit_look(file, key, &f);
 	return f.has_line ? f.line.value : (struct text) {0};
 }
 
@@ -104,7 +105,7 @@ static int check_text(struct text file, struct error *error)
 		      edit_line(file, (size_t)(nul - file.data)));
 }
 
-static int check_length(const struct found *f, size_t more, struct error *error)
+static int check_length(const struct dialect_ini_edit_found *f, size_t more, struct error *error)
 {
 	size_t len = text_trim(f->line.whole, TEXT_SPACE).len + more;
 
@@ -121,8 +122,8 @@ static int splice(struct text file, size_t at, size_t removed, struct text text,
 	return edit_splice(file, &s, 1, out);
 }
 
-static int change_value(struct text file, const struct found *f, const char *value, struct buf *out,
-			struct error *error)
+static int change_value(struct text file, const struct dialect_ini_edit_found *f, const char *value,
+			struct buf *out, struct error *error)
 {
 	struct text before = f->line.value;
 	size_t at = (size_t)(before.data - file.data);
@@ -149,8 +150,8 @@ static void add_line(struct buf *b, struct ini_key key, const char *value)
 }
 
 /* Behind the head of its section; its last line may have no end. */
-static int add_key(struct text file, const struct found *f, struct ini_key key, const char *value,
-		   struct buf *out)
+static int add_key(struct text file, const struct dialect_ini_edit_found *f, struct ini_key key,
+		   const char *value, struct buf *out)
 {
 	const struct text newline = edit_newline(file);
 	bool ends = f->section.end.len > 0;
@@ -198,12 +199,12 @@ static int add_section(struct text file, struct ini_key key, const char *value, 
 int ini_put(struct text file, struct ini_key key, const char *value, struct buf *out,
 	    struct error *error)
 {
-	struct found f;
+	struct dialect_ini_edit_found f;
 	int r = check_text(file, error);
 
 	if (r != 0)
 		return r;
-	look(file, key, &f);
+	dialect_ini_edit_look(file, key, &f);
 	if (f.has_line && text_is(f.line.value, value))
 		return splice(file, 0, 0, TEXT(""), out);
 	if (f.has_line)
@@ -220,7 +221,7 @@ int ini_put(struct text file, struct ini_key key, const char *value, struct buf 
 /* ---- undoing it ---- */
 
 /* Whether a section has nothing but this line. */
-static bool is_alone(struct text file, const struct found *f)
+static bool is_alone(struct text file, const struct dialect_ini_edit_found *f)
 {
 	struct ini ini = {.rest = text_skip(file, next_of(file, &f->header))};
 	struct ini_line line;
@@ -234,7 +235,7 @@ static bool is_alone(struct text file, const struct found *f)
 
 /* What we added with the line: the end of the one before it, where that had none; or the head of
  * the section, and a blank line. */
-static int remove_line(struct text file, const struct found *f, struct buf *out)
+static int remove_line(struct text file, const struct dialect_ini_edit_found *f, struct buf *out)
 {
 	size_t from = start_of(file, &f->line), to = next_of(file, &f->line);
 	struct ini ini = {.rest = text_skip(file, to)};
@@ -256,14 +257,14 @@ static int remove_line(struct text file, const struct found *f, struct buf *out)
 int ini_take(struct text file, struct ini_key key, struct buf *out, bool *ret_undone,
 	     struct error *error)
 {
-	struct found f;
+	struct dialect_ini_edit_found f;
 	struct text before;
 	size_t at;
 	int r = check_text(file, error);
 
 	if (r != 0)
 		return r;
-	look(file, key, &f);
+	dialect_ini_edit_look(file, key, &f);
 	before = f.has_line ? former(&f.line) : (struct text) {0};
 	*ret_undone = f.has_line && (before.data || is_marked(&f.line));
 	if (!*ret_undone)

@@ -256,7 +256,7 @@ static void exam_ask_koined(struct exam *e)
 	CLEANUP(buf_donep) struct buf line;
 	CLEANUP(buf_donep) struct buf environment;
 	char folder[64];
-	struct child_opts opts = {.all = true, .patience_ms = exam_patience(e, CHECK_MS)};
+	struct cli_child_opts opts = {.all = true, .patience_ms = exam_patience(e, CHECK_MS)};
 	bool runs = e->status && e->pid == member_number(e->status, "pid") &&
 		    is_koined(e->pid, e->koined);
 	unsigned n = 1;

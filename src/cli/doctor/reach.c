@@ -17,7 +17,7 @@
 /* ---- settings of an agent that switch off what koine has put into its files ---- */
 
 /* A setting that switches something off. */
-struct setting {
+struct doctor_reach_setting {
 	const char *file;
 	struct text keys[EDIT_PATH_MAX];
 	unsigned n;
@@ -29,7 +29,7 @@ struct setting {
 };
 
 /* A truth or a string as it is written, or a word in a list. */
-static bool has_value(const struct koine_value *v, struct setting *s)
+static bool has_value(const struct koine_value *v, struct doctor_reach_setting *s)
 {
 	s->is_list = koine_value_kind(v) == KOINE_ARRAY && koine_value_count(v) > 0;
 	if (s->is_list)
@@ -41,7 +41,7 @@ static bool has_value(const struct koine_value *v, struct setting *s)
 
 /* The value below this one that switches it off; NULL if there is none. */
 static const struct koine_value *follow(const struct json_file *f, const struct koine_value *v,
-					struct setting *s, unsigned depth)
+					struct doctor_reach_setting *s, unsigned depth)
 {
 	const struct koine_value *found = NULL;
 
@@ -61,7 +61,7 @@ static const struct koine_value *follow(const struct json_file *f, const struct 
 }
 
 /* The line of the setting; 0 if the file does not have it. */
-static unsigned line_in_json(struct text text, struct setting *s)
+static unsigned line_in_json(struct text text, struct doctor_reach_setting *s)
 {
 	CLEANUP(json_file_close) struct json_file f;
 	const struct koine_value *v = NULL;
@@ -71,7 +71,7 @@ static unsigned line_in_json(struct text text, struct setting *s)
 	return v ? edit_line(text, json_file_span(&f, v).start) : 0;
 }
 
-static unsigned line_in_toml(struct text text, const struct setting *s)
+static unsigned line_in_toml(struct text text, const struct doctor_reach_setting *s)
 {
 	struct toml_path path = {.n = s->n};
 	CLEANUP(toml_file_close) struct toml_file f;
@@ -90,7 +90,8 @@ static unsigned line_in_toml(struct text text, const struct setting *s)
 }
 
 /* Whether it is off everywhere. */
-static bool find(struct exam *e, const struct plan *p, const struct setting *s, unsigned line)
+static bool doctor_reach_find(struct exam *e, const struct connect_plan *p,
+			      const struct doctor_reach_setting *s, unsigned line)
 {
 	struct text key = s->keys[s->n - 1];
 
@@ -107,17 +108,18 @@ static bool find(struct exam *e, const struct plan *p, const struct setting *s, 
 	return !s->where[0];
 }
 
-static bool find_in(struct exam *e, const struct plan *p, const struct plan_file *f,
-		    struct setting *s)
+static bool find_in(struct exam *e, const struct connect_plan *p, const struct plan_file *f,
+		    struct doctor_reach_setting *s)
 {
 	struct text text = buf_text(&f->target.text);
 	unsigned line = f->row->by == &toml_editor ? line_in_toml(text, s) : line_in_json(text, s);
 
 	s->file = f->target.path;
-	return find(e, p, s, line);
+	return doctor_reach_find(e, p, s, line);
 }
 
-static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row, struct setting *s)
+static bool find_elsewhere(struct exam *e, const struct connect_plan *p, const char *row,
+			   struct doctor_reach_setting *s)
 {
 	CLEANUP(buf_donep) struct buf text;
 	char path[PATH_MAX];
@@ -132,19 +134,19 @@ static bool find_elsewhere(struct exam *e, const struct plan *p, const char *row
 	if (fd >= 0 && file_read_all(fd, &text) == 0)
 		line = line_in_json(buf_text(&text), s);
 	s->file = path;
-	found = find(e, p, s, line);
+	found = doctor_reach_find(e, p, s, line);
 	s->file = NULL; /* the path goes with this function */
 	return found;
 }
 
 /* Codex can switch off a single hook, in the table that has its trust. */
-static bool find_hook(struct exam *e, const struct plan *p)
+static bool find_hook(struct exam *e, const struct connect_plan *p)
 {
 	const struct plan_file *f = &p->files[0];
 	bool found = false;
 
 	for (unsigned i = 0; i < f->n_edits && p->agent->trust && !found; i++) {
-		struct setting s = {.value = "false", .what = "one of koine's hooks"};
+		struct doctor_reach_setting s = {.value = "false", .what = "one of koine's hooks"};
 
 		s.n = edit_keys(&f->edits[i], s.keys);
 		s.keys[s.n++] = TEXT("enabled");
@@ -153,18 +155,19 @@ static bool find_hook(struct exam *e, const struct plan *p)
 	return found;
 }
 
-static bool find_row(struct exam *e, const struct plan *p, const struct plan_file *f,
+static bool find_row(struct exam *e, const struct connect_plan *p, const struct plan_file *f,
 		     const struct agent_off *off)
 {
 	const struct edit named = {.path = off->path};
-	struct setting s = {.value = off->value, .what = off->what, .allows = off->allows};
+	struct doctor_reach_setting s = {
+		.value = off->value, .what = off->what, .allows = off->allows};
 
 	s.n = edit_keys(&named, s.keys);
 	return off->file ? find_elsewhere(e, p, off->file, &s) : find_in(e, p, f, &s);
 }
 
 /* Adds a finding if the agent's settings switch off what koine has put into them. */
-static bool exam_find_switched_off(struct exam *e, const struct plan *p)
+static bool exam_find_switched_off(struct exam *e, const struct connect_plan *p)
 {
 	bool found = false;
 
@@ -201,7 +204,7 @@ static void on_program(void *arg, struct text program)
 		strcpy(s->gone, path);
 }
 
-static void advise_connect(struct exam *e, const struct agent *agent, const char *options)
+static void advise_connect(struct exam *e, const struct connect_agent *agent, const char *options)
 {
 	const char *socket = e->cli->options.socket;
 	char word[WORD_MAX];
@@ -210,7 +213,7 @@ static void advise_connect(struct exam *e, const struct agent *agent, const char
 		     socket ? exam_word(socket, word) : "");
 }
 
-static void find_files(struct exam *e, const struct plan *p, const struct started *s)
+static void find_files(struct exam *e, const struct connect_plan *p, const struct started *s)
 {
 	const char *title = p->agent->title;
 	const char *file = p->files[0].target.path;
@@ -232,13 +235,13 @@ static void find_files(struct exam *e, const struct plan *p, const struct starte
 }
 
 /* Its agent is asked for the hash, which takes a moment. */
-static void find_trust(struct exam *e, const struct agent *agent)
+static void find_trust(struct exam *e, const struct connect_agent *agent)
 {
-	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	CLEANUP(freep) struct connect_plan *p = calloc(1, sizeof(*p));
 
 	if (!p)
 		return;
-	*p = (struct plan) {.agent = agent, .quiet = true, .asks = true};
+	*p = (struct connect_plan) {.agent = agent, .quiet = true, .asks = true};
 	if (plan_make(e->cli, p) != 0 || p->trust != TRUST_GIVEN) {
 		exam_find(e, MARK_WARN, "%s does not report whether it trusts koine's hooks",
 			  agent->title);
@@ -255,7 +258,7 @@ static void find_trust(struct exam *e, const struct agent *agent)
 }
 
 /* What is no JSON or TOML, its agent cannot read either. What koine merely does not edit may work. */
-static void find_unreadable(struct exam *e, const struct plan *p)
+static void find_unreadable(struct exam *e, const struct connect_plan *p)
 {
 	bool broken = p->error.code == REFUSE_PARSE;
 
@@ -269,7 +272,7 @@ static void find_unreadable(struct exam *e, const struct plan *p)
 }
 
 /* Whether its hooks go to koined's port: each of those has this header. */
-static bool posts(const struct plan *p)
+static bool posts(const struct connect_plan *p)
 {
 	static const char mark[] = "Koine-Timeout";
 
@@ -283,14 +286,14 @@ static bool posts(const struct plan *p)
 }
 
 /* The address and the token in them must be those that koined has now. */
-static void find_posts(struct exam *e, const struct agent *agent)
+static void find_posts(struct exam *e, const struct connect_agent *agent)
 {
-	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	CLEANUP(freep) struct connect_plan *p = calloc(1, sizeof(*p));
 	struct door door;
 
 	if (!p)
 		return;
-	*p = (struct plan) {.agent = agent, .quiet = true, .door = &door};
+	*p = (struct connect_plan) {.agent = agent, .quiet = true, .door = &door};
 	if (!e->status) {
 		exam_find(e, MARK_SKIPPED, "%s sends hook requests to koined, which is not running",
 			  agent->title);
@@ -321,13 +324,13 @@ static void find_posts(struct exam *e, const struct agent *agent)
 }
 
 /* An agent that starts before koined has no koine for its whole session. */
-static void find_start(struct exam *e, const struct agent *agent)
+static void find_start(struct exam *e, const struct connect_agent *agent)
 {
-	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	CLEANUP(freep) struct connect_plan *p = calloc(1, sizeof(*p));
 
 	if (!p || e->findings[e->n - 1].mark != MARK_OK || !words_need_start(e->cli))
 		return;
-	*p = (struct plan) {.agent = agent, .quiet = true, .starts = true};
+	*p = (struct connect_plan) {.agent = agent, .quiet = true, .starts = true};
 	if (plan_make(e->cli, p) == 0 && p->files[0].changes) {
 		exam_find(e, MARK_WARN,
 			  "nothing starts koined automatically, neither %s nor a service manager",
@@ -338,15 +341,15 @@ static void find_start(struct exam *e, const struct agent *agent)
 }
 
 /* Whether it is connected, or was. */
-static bool look_at(struct exam *e, const struct agent *agent, const char *own)
+static bool look_at(struct exam *e, const struct connect_agent *agent, const char *own)
 {
-	CLEANUP(freep) struct plan *p = calloc(1, sizeof(*p));
+	CLEANUP(freep) struct connect_plan *p = calloc(1, sizeof(*p));
 	struct started s = {.own = own};
 	bool connected = true;
 
 	if (!p)
 		return false;
-	*p = (struct plan) {.agent = agent, .quiet = true};
+	*p = (struct connect_plan) {.agent = agent, .quiet = true};
 	if (plan_make(e->cli, p) != 0) {
 		find_unreadable(e, p);
 	} else if (!plan_has_ours(p)) {
@@ -387,7 +390,7 @@ void check_connected(struct exam *e)
 		exam_find(e, MARK_SKIPPED, "not checked: the path of the socket contains a quote");
 		return;
 	}
-	for (const struct agent *a = agents; a->name; a++)
+	for (const struct connect_agent *a = agents; a->name; a++)
 		n += look_at(e, a, own);
 	if (n > 0)
 		return;
@@ -397,7 +400,7 @@ void check_connected(struct exam *e)
 
 /* ---- koine mcp ---- */
 
-static bool ask(struct child *c, struct koine_doc **ret_tools)
+static bool doctor_reach_ask(struct cli_child *c, struct koine_doc **ret_tools)
 {
 	static const struct text hello =
 		TEXT("{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"initialize\",\"params\":{"
@@ -416,9 +419,9 @@ static bool ask(struct child *c, struct koine_doc **ret_tools)
 void check_mcp(struct exam *e)
 {
 	const char *argv[] = {"/proc/self/exe", "mcp", "--socket", e->socket, NULL};
-	const struct child_opts opts = {.argv = argv, .patience_ms = exam_patience(e, MCP_MS)};
+	const struct cli_child_opts opts = {.argv = argv, .patience_ms = exam_patience(e, MCP_MS)};
 	struct koine_doc *tools = NULL;
-	struct child c;
+	struct cli_child c;
 	unsigned n = 0;
 
 	if (!e->socket) {
@@ -426,7 +429,7 @@ void check_mcp(struct exam *e)
 		return;
 	}
 	if (child_start(&c, &opts)) {
-		if (ask(&c, &tools)) {
+		if (doctor_reach_ask(&c, &tools)) {
 			for (EACH(one,
 				  member_first(koine_value_get(koine_doc_root(tools), "result"),
 					       "tools")))

@@ -81,7 +81,7 @@ static bool is_empty(const struct koine_value *v)
 	return koine_value_kind(v) == KOINE_OBJECT && !koine_value_first(v);
 }
 
-static void print_line(const struct cli *cli, const struct koine_value *event)
+static void events_print_line(const struct cli *cli, const struct koine_value *event)
 {
 	const struct koine_value *data = koine_value_get(event, "data");
 	struct text type = member_text(event, "type");
@@ -108,7 +108,7 @@ static void event_print(const struct cli *cli, const struct koine_value *event)
 	if (cli->options.json)
 		print_json_without(stdout, event, "subscription");
 	else
-		print_line(cli, event);
+		events_print_line(cli, event);
 }
 
 /* Prints that so many are no longer kept. */
@@ -265,7 +265,7 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 
 /* ---- the command ---- */
 
-static int check(const struct cli *cli, const struct event_options *o)
+static int events_check(const struct cli *cli, const struct event_options *o)
 {
 	if (cli->n_args > 0)
 		return fail_with(
@@ -299,7 +299,7 @@ static int cmd_events(struct cli *cli)
 			   .told = on_told},
 		.start = {.seq = -1},
 	};
-	int r = check(cli, o) ?: talk_connect(cli);
+	int r = events_check(cli, o) ?: talk_connect(cli);
 
 	if (r != 0)
 		return r;
@@ -333,9 +333,8 @@ static const struct option options[] = {
 	{"--run", NULL, "ID", "show only events of this run", option_word, .param = "run_id"},
 	{"--project", NULL, "PROJECT", "show only events of this project", option_word,
 	 .param = "project"},
-	{"--limit", "-n", "N",
-	 "show at most N events (default without --since: 20, with -f: 10)", option_number,
-	 AT(limit), .usual = "-1"},
+	{"--limit", "-n", "N", "show at most N events (default without --since: 20, with -f: 10)",
+	 option_number, AT(limit), .usual = "-1"},
 	{NULL},
 };
 

@@ -194,7 +194,7 @@ void call_say(const struct cli *cli, const struct koine_answer *a, struct text n
 
 /* ---- the call that a command's row describes ---- */
 
-static const struct request *request_of(const struct cli *cli)
+static const struct cli_request *request_of(const struct cli *cli)
 {
 	return cli->sub ? &cli->sub->request : &cli->command->request;
 }
@@ -225,7 +225,7 @@ static void add_option(struct koine_json *j, const struct cli *cli, const struct
 		params_add(j, o->param, v.text);
 }
 
-static struct koine_json *begin(const struct request *q, const char *arg)
+static struct koine_json *kit_call_begin(const struct cli_request *q, const char *arg)
 {
 	struct koine_json *j = params_new();
 
@@ -237,7 +237,7 @@ static struct koine_json *begin(const struct request *q, const char *arg)
 
 struct koine_json *request_begin(const struct cli *cli, const char *arg)
 {
-	return begin(request_of(cli), arg);
+	return kit_call_begin(request_of(cli), arg);
 }
 
 void request_options(const struct cli *cli, struct koine_json *params)
@@ -268,7 +268,7 @@ int64_t request_limit(const struct cli *cli)
 	return 0;
 }
 
-static int send_as(struct cli *cli, const struct request *q, struct koine_json *params,
+static int send_as(struct cli *cli, const struct cli_request *q, struct koine_json *params,
 		   struct koine_answer **ret_answer)
 {
 	request_options(cli, params);
@@ -280,7 +280,7 @@ int request_send(struct cli *cli, struct koine_json *params, struct koine_answer
 	return send_as(cli, request_of(cli), params, ret_answer);
 }
 
-static int print_table(const struct cli *cli, const struct request *q,
+static int print_table(const struct cli *cli, const struct cli_request *q,
 		       const struct koine_value *rows)
 {
 	if (!q->none || koine_value_first(rows))
@@ -289,7 +289,7 @@ static int print_table(const struct cli *cli, const struct request *q,
 	return 0;
 }
 
-static int print_for_people(const struct cli *cli, const struct request *q,
+static int print_for_people(const struct cli *cli, const struct cli_request *q,
 			    const struct koine_value *result)
 {
 	if (q->columns)
@@ -300,7 +300,7 @@ static int print_for_people(const struct cli *cli, const struct request *q,
 	return 0;
 }
 
-static int print_result(const struct cli *cli, const struct request *q,
+static int print_result(const struct cli *cli, const struct cli_request *q,
 			const struct koine_answer *a, const char *arg)
 {
 	const struct koine_value *result = koine_answer_result(a);
@@ -321,8 +321,8 @@ int request_print(const struct cli *cli, const struct koine_answer *a, const cha
 	return print_result(cli, request_of(cli), a, arg);
 }
 
-static int finish(struct cli *cli, const struct request *q, struct koine_json *params,
-		  const char *arg)
+static int kit_call_finish(struct cli *cli, const struct cli_request *q, struct koine_json *params,
+			   const char *arg)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = send_as(cli, q, params, &a);
@@ -332,10 +332,10 @@ static int finish(struct cli *cli, const struct request *q, struct koine_json *p
 
 int request_finish(struct cli *cli, struct koine_json *params, const char *arg)
 {
-	return finish(cli, request_of(cli), params, arg);
+	return kit_call_finish(cli, request_of(cli), params, arg);
 }
 
-int request_run_as(struct cli *cli, const struct request *q, const char *arg)
+int request_run_as(struct cli *cli, const struct cli_request *q, const char *arg)
 {
 	char read[ARG_MAX_BYTES];
 
@@ -346,10 +346,10 @@ int request_run_as(struct cli *cli, const struct request *q, const char *arg)
 	}
 	if (q->patient)
 		talk_be_patient(cli);
-	return finish(cli, q, begin(q, arg), arg);
+	return kit_call_finish(cli, q, kit_call_begin(q, arg), arg);
 }
 
-int request_run_each(struct cli *cli, const struct request *q)
+int request_run_each(struct cli *cli, const struct cli_request *q)
 {
 	int first = 0;
 	int r = talk_connect(cli);
@@ -365,7 +365,7 @@ int request_run_each(struct cli *cli, const struct request *q)
 
 int request_run(struct cli *cli)
 {
-	const struct request *q = request_of(cli);
+	const struct cli_request *q = request_of(cli);
 
 	return cli->n_args > 0 ? request_run_each(cli, q) : request_run_as(cli, q, NULL);
 }

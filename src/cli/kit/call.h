@@ -71,7 +71,7 @@ void call_say(const struct cli *cli, const struct koine_answer *a, struct text n
 /* ---- requests ---- */
 
 /*
- * Makes the call that a command's row describes (struct request). request_run does all of it; a
+ * Makes the call that a command's row describes (struct cli_request). request_run does all of it; a
  * command that needs more has a function that uses the other parts.
  */
 
@@ -98,5 +98,5 @@ int request_run(struct cli *cli);
 
 /* The same for another request and one argument, or NULL; and for each argument. A failure does not stop
 	* it, unless the server is gone; the first exit code that is not 0 is returned. */
-int request_run_as(struct cli *cli, const struct request *q, const char *arg);
-int request_run_each(struct cli *cli, const struct request *q);
+int request_run_as(struct cli *cli, const struct cli_request *q, const char *arg);
+int request_run_each(struct cli *cli, const struct cli_request *q);

@@ -94,7 +94,7 @@ enum { EXAMPLES_MAX = 3, ARG_MAX_BYTES = 128 };
  * The call that a command makes. Its parameters are the argument, those of the noun's `scope`, and
  * those of the options. A command with several arguments makes a call for each.
  */
-struct request {
+struct cli_request {
 	const char *method; /* NULL: the command has no request */
 	const char *member; /* the part of the result to print; NULL: all of it */
 	const char *arg;    /* the parameter of the argument; NULL: it takes none */
@@ -141,7 +141,7 @@ struct command {
 	bool (*read_arg)(const char *typed, char arg[ARG_MAX_BYTES]);
 	/* For COMPLETES_OWN: the ith word, and what it is; NULL: there are fewer. */
 	const char *(*word)(int i, const char **ret_said);
-	struct request request;
+	struct cli_request request;
 	const char *examples[EXAMPLES_MAX]; /* whole lines for a shell; NULL after the last */
 };
 

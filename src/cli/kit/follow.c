@@ -76,7 +76,7 @@ static int come_back(struct follow *f, const struct signals *s)
 }
 
 /* Looks for what is new, then waits once. 0 or an exit code. */
-static int go_on(struct follow *f, const struct signals *s)
+static int kit_follow_go_on(struct follow *f, const struct signals *s)
 {
 	CLEANUP(answer_freep) struct koine_answer *failed = NULL;
 	int r = 0;
@@ -114,7 +114,7 @@ int follow_events(struct follow *f)
 	else
 		signals_catch(&s, NULL, 0, NULL);
 	while (r == 0 && !f->ended && !is_left(f))
-		r = go_on(f, &s);
+		r = kit_follow_go_on(f, &s);
 	signals_restore(&s);
 	koine_client_on_notification(f->cli->client, NULL, NULL);
 	return r == 0 && !f->ended ? EXIT_INTERRUPTED : r;

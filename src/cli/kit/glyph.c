@@ -47,7 +47,7 @@ static bool turns_text(uint32_t c)
 /* ---- one character ---- */
 
 /* Returns whether it is a character at all. */
-static bool take(struct glyph *g, const char *at, const char *end)
+static bool kit_glyph_take(struct glyph *g, const char *at, const char *end)
 {
 	size_t n = (unsigned char)at[0] < 0x80 ? 1 : utf8_sequence(at, end);
 
@@ -79,7 +79,7 @@ static bool is_control(uint32_t c)
 
 void glyph_read(struct glyph *g, const char *at, const char *end)
 {
-	bool whole = take(g, at, end);
+	bool whole = kit_glyph_take(g, at, end);
 
 	if (whole && is_space(g->c))
 		show_as(g, " ", 1, 1);
@@ -100,7 +100,7 @@ static unsigned most_width_of(uint32_t c)
 void glyph_read_exact(struct glyph *g, const char *at, const char *end)
 {
 	static const char line_end[] = "⏎";
-	bool whole = take(g, at, end);
+	bool whole = kit_glyph_take(g, at, end);
 
 	if (whole && (g->c == ' ' || g->c == '\t'))
 		show_as(g, " ", 1, 1);
@@ -207,7 +207,8 @@ size_t text_fitting(struct text t, size_t columns)
 	return text_fitting_by(t, columns, glyph_read);
 }
 
-static size_t print_line(FILE *out, struct text t, const char *marks, size_t columns, glyph_fn read)
+static size_t kit_glyph_print_line(FILE *out, struct text t, const char *marks, size_t columns,
+				   glyph_fn read)
 {
 	size_t end = text_fitting_by(t, columns, read);
 	bool whole = end == t.len;
@@ -222,12 +223,12 @@ static size_t print_line(FILE *out, struct text t, const char *marks, size_t col
 
 size_t print_fitting(FILE *out, struct text t, size_t columns)
 {
-	return print_line(out, t, NULL, columns, glyph_read);
+	return kit_glyph_print_line(out, t, NULL, columns, glyph_read);
 }
 
 size_t print_fitting_exact(FILE *out, struct text t, size_t columns)
 {
-	return print_line(out, t, NULL, columns, glyph_read_exact);
+	return kit_glyph_print_line(out, t, NULL, columns, glyph_read_exact);
 }
 
 /* Where a line of the text that starts at `from` ends: at its newline, before the last word or
@@ -274,8 +275,9 @@ void print_wrapped(FILE *out, struct text t, const char *marks, size_t columns, 
 			fprintf(out, "%*s", (int)indent, "");
 		n++;
 		if (lines > 0 && n == lines && next < t.len) {
-			print_line(out, (struct text) {.data = t.data + at, .len = t.len - at},
-				   marks ? marks + at : NULL, columns, glyph_read);
+			kit_glyph_print_line(out,
+					     (struct text) {.data = t.data + at, .len = t.len - at},
+					     marks ? marks + at : NULL, columns, glyph_read);
 			next = t.len;
 		} else {
 			print_part(out, t.data, at, end, marks, glyph_read);

@@ -11,7 +11,7 @@
 
 enum { COLUMNS_MAX = 16, TABLE_BYTES_MAX = 64 << 20, COLUMN_MIN = 4, LAST_COLUMN_MIN = 8 };
 
-struct table {
+struct cli_table {
 	const char *align; /* one letter for each column */
 	struct buf text;   /* the cells, each NUL-terminated */
 	struct buf below;  /* struct below, in the order of their rows */
@@ -30,9 +30,9 @@ struct below {
 	int64_t n_lost; /* bytes before them that were not kept */
 };
 
-struct table *table_new(const char *align)
+struct cli_table *table_new(const char *align)
 {
-	struct table *t = calloc(1, sizeof(*t));
+	struct cli_table *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return NULL;
@@ -42,7 +42,7 @@ struct table *table_new(const char *align)
 	return t;
 }
 
-void table_freep(struct table **t)
+void table_freep(struct cli_table **t)
 {
 	if (!*t)
 		return;
@@ -53,7 +53,7 @@ void table_freep(struct table **t)
 
 /* A cell is one line, and must not steer the terminal. A byte before its text gives its colour:
  * by then the text has no control characters. */
-void table_cell_color(struct table *t, struct text text, enum color color)
+void table_cell_color(struct cli_table *t, struct text text, enum color color)
 {
 	size_t column = t->n_cells++ % strlen(t->align);
 	size_t width = 0;
@@ -71,12 +71,12 @@ void table_cell_color(struct table *t, struct text text, enum color color)
 		t->widths[column] = width;
 }
 
-void table_cell(struct table *t, struct text text)
+void table_cell(struct cli_table *t, struct text text)
 {
 	table_cell_color(t, text, COLOR_NONE);
 }
 
-void table_cell_str(struct table *t, const char *text)
+void table_cell_str(struct cli_table *t, const char *text)
 {
 	table_cell(t, text_of(text));
 }
@@ -86,14 +86,14 @@ static struct text shown_value(const struct koine_value *v)
 	return koine_value_kind(v) == KOINE_NULL ? TEXT("-") : text_of_any(v);
 }
 
-void table_cell_value(struct table *t, const struct koine_value *v)
+void table_cell_value(struct cli_table *t, const struct koine_value *v)
 {
 	table_cell(t, shown_value(v));
 }
 
 /* Lines to print below the row that was begun last, and how many bytes before them were not kept; the text
  * must live as long as the table. */
-static void table_below(struct table *t, struct text lines, int64_t n_lost)
+static void table_below(struct cli_table *t, struct text lines, int64_t n_lost)
 {
 	const struct below b = {.n_cells = t->n_cells, .lines = lines, .n_lost = n_lost};
 
@@ -108,7 +108,7 @@ static void pad(FILE *out, size_t n)
 }
 
 /* The width of everything before the last column. */
-static size_t columns_used(const struct table *t)
+static size_t columns_used(const struct cli_table *t)
 {
 	size_t last = strlen(t->align) - 1;
 	size_t used = 2 * last;
@@ -119,7 +119,7 @@ static size_t columns_used(const struct table *t)
 }
 
 /* Narrows the widest column that may be narrowed, until the last column has some room. */
-static void narrow(struct table *t)
+static void narrow(struct cli_table *t)
 {
 	while (t->fit > 0 && columns_used(t) + LAST_COLUMN_MIN > t->fit) {
 		size_t *widest = NULL;
@@ -135,7 +135,7 @@ static void narrow(struct table *t)
 }
 
 /* What the other columns leave for the last one; always a little. */
-static size_t room_for_last(const struct table *t)
+static size_t room_for_last(const struct cli_table *t)
 {
 	size_t used = columns_used(t);
 
@@ -144,7 +144,7 @@ static size_t room_for_last(const struct table *t)
 	return t->fit > used + LAST_COLUMN_MIN ? t->fit - used : LAST_COLUMN_MIN;
 }
 
-static void print_cell(const struct table *t, FILE *out, const char *cell, size_t column)
+static void print_cell(const struct cli_table *t, FILE *out, const char *cell, size_t column)
 {
 	bool is_last = t->align[column + 1] == '\0';
 	struct text text = text_of(cell);
@@ -193,7 +193,7 @@ static void print_below(FILE *out, struct text *below, size_t n_cells)
 	below->len -= sizeof(b);
 }
 
-int table_print(struct table *t, FILE *out, bool color)
+int table_print(struct cli_table *t, FILE *out, bool color)
 {
 	const char *cell = t->text.data;
 	struct text below = buf_text(&t->below);
@@ -317,7 +317,7 @@ static bool any_has(const struct koine_value *rows, const struct column *c)
 	return false;
 }
 
-static bool is_shown(const struct column *c, const struct list *list, unsigned room,
+static bool is_shown(const struct column *c, const struct cli_list *list, unsigned room,
 		     const struct koine_value *rows)
 {
 	if (room < c->room || (list->without && strcmp(c->title, list->without) == 0))
@@ -349,16 +349,17 @@ static void add_row(const struct column *const *shown, struct cell *c)
 
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows)
 {
-	const struct list list = {.columns = columns};
+	const struct cli_list list = {.columns = columns};
 
 	return list_print_as(cli, &list, rows);
 }
 
-int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows)
+int list_print_as(const struct cli *cli, const struct cli_list *list,
+		  const struct koine_value *rows)
 {
 	unsigned room = list_room(cli);
 	const struct column *shown[LIST_COLUMNS_MAX + 1] = {NULL};
-	CLEANUP(table_freep) struct table *t = NULL;
+	CLEANUP(table_freep) struct cli_table *t = NULL;
 	char align[LIST_COLUMNS_MAX + 1] = "";
 	struct cell cell = {.cli = cli, .row = koine_value_first(rows), .arg = list->arg};
 	int n = 0, r;
@@ -394,7 +395,7 @@ int list_print_as(const struct cli *cli, const struct list *list, const struct k
 
 int list_print_counts(const struct koine_value *counts, const char *const *names)
 {
-	CLEANUP(table_freep) struct table *t = table_new("lr");
+	CLEANUP(table_freep) struct cli_table *t = table_new("lr");
 
 	if (!t)
 		return out_of_memory();

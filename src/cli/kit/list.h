@@ -10,7 +10,7 @@
 
 /* What a cell is made from. */
 struct cell {
-	struct table *table;
+	struct cli_table *table;
 	const struct cli *cli;
 	const struct koine_value *row;
 	const char *member;
@@ -33,7 +33,7 @@ struct column {
 
 enum { LIST_COLUMNS_MAX = 14, SHORT_ID = 8, NAME_COLUMNS = 16 };
 
-struct list {
+struct cli_list {
 	const struct column *columns; /* the last has no title */
 	const char *without;          /* the title of a column that is not wanted; or NULL */
 	int64_t most;                 /* rows; 0: all */
@@ -47,7 +47,8 @@ struct list {
 
 /* 0, or EX_SOFTWARE. If the last column is a number, nothing is cut. */
 int list_print(const struct cli *cli, const struct column *columns, const struct koine_value *rows);
-int list_print_as(const struct cli *cli, const struct list *list, const struct koine_value *rows);
+int list_print_as(const struct cli *cli, const struct cli_list *list,
+		  const struct koine_value *rows);
 
 /* On stderr: "20 of 158 (-n N for more)", or "showing the WHICH 20 ..." if all < 0. */
 void list_say_hidden(const char *which, int64_t shown, int64_t all, bool more);
@@ -74,20 +75,20 @@ int list_print_counts(const struct koine_value *counts, const char *const *names
 
 /* A table in text: cells are collected first, so that columns can be as wide as necessary. */
 
-struct table;
+struct cli_table;
 
 /* Columns whose letter in `align` is 'r' are right-aligned, and 'n' marks those that may be
  * narrowed. Errors stick, and table_print returns them. The caller keeps `align`. */
-struct table *table_new(const char *align);
-void table_freep(struct table **t);
+struct cli_table *table_new(const char *align);
+void table_freep(struct cli_table **t);
 
 /* Rows fill from left to right. */
-void table_cell(struct table *t, struct text text);
-void table_cell_str(struct table *t, const char *text);
+void table_cell(struct cli_table *t, struct text text);
+void table_cell_str(struct cli_table *t, const char *text);
 /* In colour, if the table is printed so. */
-void table_cell_color(struct table *t, struct text text, enum color color);
+void table_cell_color(struct cli_table *t, struct text text, enum color color);
 /* A string's text, a number's digits, "-" for nothing, JSON for anything else. */
-void table_cell_value(struct table *t, const struct koine_value *v);
+void table_cell_value(struct cli_table *t, const struct koine_value *v);
 
 /* In colour the first row is bold. 0, or EX_SOFTWARE when memory ran out. */
-int table_print(struct table *t, FILE *out, bool color);
+int table_print(struct cli_table *t, FILE *out, bool color);

@@ -183,7 +183,7 @@ void print_styled(const struct cli *cli, const char *begin, struct text t)
 
 /* ---- JSON ---- */
 
-struct printer {
+struct kit_print_printer {
 	FILE *out;
 	bool pretty;
 	bool color;
@@ -192,19 +192,19 @@ struct printer {
 	bool translates;
 };
 
-static void begin_color(const struct printer *p, const char *color)
+static void begin_color(const struct kit_print_printer *p, const char *color)
 {
 	if (p->color)
 		fprintf(p->out, "\033[%sm", color);
 }
 
-static void end_color(const struct printer *p)
+static void end_color(const struct kit_print_printer *p)
 {
 	if (p->color)
 		fputs("\033[0m", p->out);
 }
 
-static void new_line(const struct printer *p)
+static void new_line(const struct kit_print_printer *p)
 {
 	if (!p->pretty)
 		return;
@@ -214,7 +214,7 @@ static void new_line(const struct printer *p)
 }
 
 /* JSON source is as the server wrote it, and may contain what is_control finds. */
-static void write_source(const struct printer *p, struct text t)
+static void write_source(const struct kit_print_printer *p, struct text t)
 {
 	for (size_t i = 0; i < t.len; i++) {
 		if (!is_control(t.data + i, t.len - i)) {
@@ -227,7 +227,7 @@ static void write_source(const struct printer *p, struct text t)
 	}
 }
 
-static void write_key(const struct printer *p, struct text key)
+static void write_key(const struct kit_print_printer *p, struct text key)
 {
 	begin_color(p, "34");
 	fputc('"', p->out);
@@ -248,11 +248,11 @@ static void write_key(const struct printer *p, struct text key)
 	fputs(p->pretty ? ": " : ":", p->out);
 }
 
-static void write_value(struct printer *p, const struct koine_value *v);
+static void write_value(struct kit_print_printer *p, const struct koine_value *v);
 
 /* ---- what other dialects call it ---- */
 
-static struct text own_key(const struct printer *p, struct text key)
+static struct text own_key(const struct kit_print_printer *p, struct text key)
 {
 	static const char *const names[][2] = {
 		{"exitCode", "exit_status"}, {"maxConcurrency", "max_concurrency"},
@@ -274,7 +274,8 @@ static bool is_foreign(struct text key)
 }
 
 /* "2026-11-15T07:47:17.177000+00:00" as "2026-11-15T07:47:17.177Z". */
-static bool write_time(const struct printer *p, struct text key, const struct koine_value *v)
+static bool write_time(const struct kit_print_printer *p, struct text key,
+		       const struct koine_value *v)
 {
 	static const struct text end = TEXT("+00:00");
 	struct text t = text_of_value(v);
@@ -290,7 +291,7 @@ static bool write_time(const struct printer *p, struct text key, const struct ko
 	return true;
 }
 
-static void write_member(struct printer *p, struct text key, const struct koine_value *v)
+static void write_member(struct kit_print_printer *p, struct text key, const struct koine_value *v)
 {
 	bool translates = p->translates;
 
@@ -302,7 +303,8 @@ static void write_member(struct printer *p, struct text key, const struct koine_
 }
 
 /* The recursion is as deep as the reader allowed the text to be. */
-static void write_children(struct printer *p, const struct koine_value *v, const char *brackets)
+static void write_children(struct kit_print_printer *p, const struct koine_value *v,
+			   const char *brackets)
 {
 	fputc(brackets[0], p->out);
 	p->depth++;
@@ -341,7 +343,7 @@ static const char *color_of(enum koine_kind kind)
 	return "0";
 }
 
-static void write_value(struct printer *p, const struct koine_value *v)
+static void write_value(struct kit_print_printer *p, const struct koine_value *v)
 {
 	enum koine_kind kind = koine_value_kind(v);
 	struct text raw = text_of_raw(v);
@@ -357,7 +359,7 @@ static void write_value(struct printer *p, const struct koine_value *v)
 
 void print_json_without(FILE *out, const struct koine_value *v, const char *without)
 {
-	struct printer p = {.out = out, .translates = true};
+	struct kit_print_printer p = {.out = out, .translates = true};
 	bool any = false;
 
 	fputc('{', out);
@@ -376,7 +378,7 @@ void print_json_without(FILE *out, const struct koine_value *v, const char *with
 
 void print_json_compact(FILE *out, const struct koine_value *v)
 {
-	struct printer p = {.out = out};
+	struct kit_print_printer p = {.out = out};
 
 	write_value(&p, v);
 	fputc('\n', out);
@@ -384,7 +386,7 @@ void print_json_compact(FILE *out, const struct koine_value *v)
 
 bool print_if_json(const struct cli *cli, const struct koine_value *v)
 {
-	struct printer p = {.out = stdout, .translates = true};
+	struct kit_print_printer p = {.out = stdout, .translates = true};
 
 	if (!cli->options.json)
 		return false;
@@ -395,7 +397,7 @@ bool print_if_json(const struct cli *cli, const struct koine_value *v)
 
 void print_json_items(FILE *out, const struct koine_value *array, bool first)
 {
-	struct printer p = {.out = out, .translates = true};
+	struct kit_print_printer p = {.out = out, .translates = true};
 
 	for (EACH(item, koine_value_first(array))) {
 		if (!first)
@@ -407,7 +409,7 @@ void print_json_items(FILE *out, const struct koine_value *array, bool first)
 
 void print_json_pretty(FILE *out, const struct koine_value *v, bool color)
 {
-	struct printer p = {.out = out, .pretty = true, .color = color};
+	struct kit_print_printer p = {.out = out, .pretty = true, .color = color};
 
 	write_value(&p, v);
 	fputc('\n', out);

@@ -91,7 +91,7 @@ void show_print(const struct cli *cli, const struct show_form *form,
 
 /* ---- kinds ---- */
 
-static void print_line(const struct show *s, const char *label, struct text text)
+static void kit_show_print_line(const struct show *s, const char *label, struct text text)
 {
 	show_label(s, label);
 	PRINT(stdout, text, TEXT("\n"));
@@ -102,7 +102,7 @@ void show_text(const struct show *s, const struct show_row *row)
 	struct text text = member_text(s->thing, row->member);
 
 	if (text.len > 0)
-		print_line(s, row->label, text);
+		kit_show_print_line(s, row->label, text);
 }
 
 void show_value(const struct show *s, const struct show_row *row)
@@ -129,7 +129,7 @@ void show_time(const struct show *s, const struct show_row *row)
 	if (member_time(s->thing, row->member) == 0)
 		return;
 	format_time(koine_value_get(s->thing, row->member), shown);
-	print_line(s, row->label, text_of(shown));
+	kit_show_print_line(s, row->label, text_of(shown));
 }
 
 void show_span(const struct show *s, const struct show_row *row)
@@ -140,7 +140,7 @@ void show_span(const struct show *s, const struct show_row *row)
 	if (ms == 0)
 		return;
 	duration_format(ms, shown);
-	print_line(s, row->label, text_of(shown));
+	kit_show_print_line(s, row->label, text_of(shown));
 }
 
 void show_names(const struct show *s, const struct show_row *row)

@@ -6,9 +6,9 @@ enum { CALLS_MAX = 4096 };
 
 static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .values = JSON_VALUES_DEFAULT};
 
-bool message_scan(struct text line, struct message *m)
+bool message_scan(struct text line, struct pipe_message *m)
 {
-	*m = (struct message) {{{"id"}, {"method"}, {"params"}, {"error"}}};
+	*m = (struct pipe_message) {{{"id"}, {"method"}, {"params"}, {"error"}}};
 	return json_scan(line.data, line.len, &limits, m->members, N_MESSAGE_MEMBERS, &m->root) ==
 	       0;
 }

@@ -11,16 +11,16 @@
 /* Members of a message. */
 enum { MESSAGE_ID, MESSAGE_METHOD, MESSAGE_PARAMS, MESSAGE_ERROR, N_MESSAGE_MEMBERS };
 
-struct message {
+struct pipe_message {
 	struct json_member members[N_MESSAGE_MEMBERS];
 	struct value root; /* what it is, without its members */
 };
 
 /* False: it is not JSON. */
-bool message_scan(struct text line, struct message *m);
+bool message_scan(struct text line, struct pipe_message *m);
 
 /* The source of a member; {NULL, 0}: there is none. */
-static inline struct text message_raw(const struct message *m, int member)
+static inline struct text message_raw(const struct pipe_message *m, int member)
 {
 	return m->members[member].raw;
 }

@@ -247,7 +247,7 @@ static int try_open(struct pipe *p)
 
 /* ---- what the client says ---- */
 
-static void note_initialize(struct pipe *p, const struct message *m)
+static void note_initialize(struct pipe *p, const struct pipe_message *m)
 {
 	struct text params = message_raw(m, MESSAGE_PARAMS), id = message_raw(m, MESSAGE_ID);
 
@@ -260,7 +260,7 @@ static void note_initialize(struct pipe *p, const struct message *m)
 
 /* A request must be answered, whatever becomes of the daemon. Any id but a text or a number, koined
  * refuses at once and without it. */
-static int note_asked(struct pipe *p, const struct message *m, bool *ret_refused)
+static int note_asked(struct pipe *p, const struct pipe_message *m, bool *ret_refused)
 {
 	enum value_kind kind = m->members[MESSAGE_ID].kind;
 	struct text method = message_raw(m, MESSAGE_METHOD), id = message_raw(m, MESSAGE_ID);
@@ -314,7 +314,7 @@ static int take_said(struct pipe *p, struct text line)
 {
 	struct buf *to = p->state == PIPE_SERVES ? &p->to_daemon : &p->held;
 	bool refused = false;
-	struct message m;
+	struct pipe_message m;
 	bool is_json = message_scan(line, &m);
 	int r;
 
@@ -380,7 +380,7 @@ static int take_again(struct pipe *p, struct text error)
 }
 
 /* An answer: to us, or to what the client has asked. */
-static int note_answered(struct pipe *p, const struct message *m, bool *ret_ours)
+static int note_answered(struct pipe *p, const struct pipe_message *m, bool *ret_ours)
 {
 	struct text id = message_raw(m, MESSAGE_ID), error = message_raw(m, MESSAGE_ERROR);
 
@@ -403,7 +403,7 @@ static int note_answered(struct pipe *p, const struct message *m, bool *ret_ours
 static int note_batch(struct pipe *p, struct text line, bool *ret_ours)
 {
 	CLEANUP(doc_freep) struct koine_doc *doc = NULL;
-	struct message m;
+	struct pipe_message m;
 	int r = 0;
 
 	if (koine_doc_parse(line.data, line.len, &doc, NULL, 0) != 0)
@@ -418,7 +418,7 @@ static int note_batch(struct pipe *p, struct text line, bool *ret_ours)
 static int take_answer(struct pipe *p, struct text line)
 {
 	bool ours = false;
-	struct message m;
+	struct pipe_message m;
 	int r;
 
 	/* What is no message is not for the client. */

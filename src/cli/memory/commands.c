@@ -486,7 +486,7 @@ static int find_meant(struct cli *cli, struct text id, struct koine_answer **ret
 	return r;
 }
 
-static void show(const struct koine_value *memory)
+static void memory_commands_show(const struct koine_value *memory)
 {
 	print_wrapped(stdout, member_text(memory, "content"), NULL, terminal_columns(), 0, 0);
 }
@@ -496,7 +496,7 @@ static int ask_whether(const struct cli *cli, const struct koine_value *memory)
 {
 	const struct memory_options *o = cli->own;
 
-	show(memory);
+	memory_commands_show(memory);
 	if (args_confirm(o->purge ? "Delete this memory permanently?" : "Delete this memory?"))
 		return 0;
 	puts("Nothing was deleted.");
@@ -516,7 +516,7 @@ static int print_deleted(const struct cli *cli, const struct koine_value *result
 		return EX_OK;
 	memory_say(stdout, "Memory deleted", id);
 	if (memory && !asks(cli))
-		show(memory);
+		memory_commands_show(memory);
 	return EX_OK;
 }
 

@@ -126,7 +126,7 @@ static int each(struct cli *cli, const struct option_list *ids,
 
 /* ---- one after another ---- */
 
-static void show(const struct koine_value *memory)
+static void memory_files_show(const struct koine_value *memory)
 {
 	fputc('\n', stdout);
 	print_wrapped(stdout, member_text(memory, "content"), NULL, terminal_columns(), 0, 0);
@@ -136,7 +136,7 @@ static void show(const struct koine_value *memory)
 }
 
 /* 'q' at the end of the input. */
-static char ask(void)
+static char memory_files_ask(void)
 {
 	char line[64];
 
@@ -152,9 +152,9 @@ static int decide(struct cli *cli, const struct koine_value *memory, bool *ret_e
 {
 	struct text id = member_text(memory, "id");
 
-	show(memory);
+	memory_files_show(memory);
 	for (;;) {
-		switch (ask()) {
+		switch (memory_files_ask()) {
 		case 'y':
 			return accept_one(cli, id);
 		case 'n':
@@ -195,7 +195,7 @@ static int list(const struct cli *cli, const struct koine_value *rows, int64_t l
 		{"MEMORY", "content"},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .most = limit, .says_more = true};
+	const struct cli_list list = {.columns = columns, .most = limit, .says_more = true};
 
 	if (koine_value_first(rows))
 		return list_print_as(cli, &list, rows);
@@ -234,7 +234,7 @@ enum { PAGE = 500 };
 
 /* Where the export goes. A file is written under another name first, so that nobody ever finds
  * half of one. */
-struct target {
+struct memory_files_target {
 	FILE *out;
 	char path[PATH_MAX];
 	char draft[PATH_MAX + 16]; /* "": written directly */
@@ -246,12 +246,12 @@ static int cannot_write(const char *path)
 }
 
 /* Anything but a regular file (/dev/null, a pipe) must not be replaced by one. */
-static int target_open(struct target *t, const char *path)
+static int target_open(struct memory_files_target *t, const char *path)
 {
 	struct stat st;
 	int fd;
 
-	*t = (struct target) {.out = stdout};
+	*t = (struct memory_files_target) {.out = stdout};
 	if (!path || strcmp(path, "-") == 0)
 		return 0;
 	/* A link is followed: the user means the file behind it. */
@@ -273,7 +273,7 @@ static int target_open(struct target *t, const char *path)
 }
 
 /* Keeps the file if the export succeeded (`r` is 0), otherwise removes it. */
-static int target_close(struct target *t, int r)
+static int target_close(struct memory_files_target *t, int r)
 {
 	bool good;
 
@@ -296,7 +296,7 @@ static int target_close(struct target *t, int r)
 
 struct exporter {
 	struct cli *cli;
-	struct target *target;
+	struct memory_files_target *target;
 	char cursor[256]; /* "": from the newest */
 	int64_t limit;
 	size_t n_done;
@@ -342,7 +342,7 @@ static int export_page(struct exporter *e)
 	return write_page(e, koine_answer_result(a));
 }
 
-static int export_all(struct cli *cli, struct target *target, size_t *ret_n)
+static int export_all(struct cli *cli, struct memory_files_target *target, size_t *ret_n)
 {
 	struct exporter e = {.cli = cli, .target = target, .limit = PAGE};
 	int r = talk_connect(cli);
@@ -356,7 +356,7 @@ static int export_all(struct cli *cli, struct target *target, size_t *ret_n)
 int cmd_memory_export(struct cli *cli)
 {
 	const char *path = cli->n_args > 0 ? cli->args[0] : NULL;
-	struct target target;
+	struct memory_files_target target;
 	size_t n = 0;
 	int r = target_open(&target, path);
 

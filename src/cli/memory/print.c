@@ -19,7 +19,7 @@
 enum { WORDS_MAX = 64, LETTERS_MAX = 32 };
 
 /* In scripts written without spaces a word is two characters. */
-struct word {
+struct memory_print_word {
 	size_t from; /* where it is in its text */
 	size_t to;
 	unsigned n;
@@ -89,7 +89,7 @@ static uint32_t decode(const char *text, size_t at, size_t len, size_t *ret_used
 	return n == 0 ? ' ' : c;
 }
 
-static bool next_word(const char *text, size_t len, size_t *at, struct word *w)
+static bool next_word(const char *text, size_t len, size_t *at, struct memory_print_word *w)
 {
 	size_t used;
 	uint32_t c = 0;
@@ -99,7 +99,7 @@ static bool next_word(const char *text, size_t len, size_t *at, struct word *w)
 		if (is_letter(c))
 			break;
 	}
-	*w = (struct word) {.from = *at, .spaceless = is_spaceless(c)};
+	*w = (struct memory_print_word) {.from = *at, .spaceless = is_spaceless(c)};
 	for (size_t i = *at; i < len; i += used) {
 		c = decode(text, i, len, &used);
 		if (!is_letter(c) || is_spaceless(c) != w->spaceless || (w->spaceless && w->n == 2))
@@ -115,7 +115,7 @@ static bool next_word(const char *text, size_t len, size_t *at, struct word *w)
 	return w->n > 0;
 }
 
-static bool is_too_common(const struct word *w)
+static bool is_too_common(const struct memory_print_word *w)
 {
 	for (size_t i = 0; i < sizeof(too_common) / sizeof(too_common[0]); i++) {
 		const char *s = too_common[i];
@@ -129,7 +129,7 @@ static bool is_too_common(const struct word *w)
 	return false;
 }
 
-static bool is_ending(const struct word *w, unsigned from)
+static bool is_ending(const struct memory_print_word *w, unsigned from)
 {
 	/* "running": the letter was doubled before the ending. */
 	if (from < w->n && w->letters[from] == w->letters[from - 1])
@@ -150,7 +150,7 @@ static bool is_ending(const struct word *w, unsigned from)
 	       (w->letters[from] == 'd' || w->letters[from] == 'r');
 }
 
-static bool is_same(const struct word *a, const struct word *b)
+static bool is_same(const struct memory_print_word *a, const struct memory_print_word *b)
 {
 	unsigned n = 0;
 
@@ -163,7 +163,7 @@ static bool is_same(const struct word *a, const struct word *b)
 	return n >= 3 && !a->spaceless && is_ending(a, n) && is_ending(b, n);
 }
 
-static unsigned read_query(const char *query, struct word words[WORDS_MAX], bool all)
+static unsigned read_query(const char *query, struct memory_print_word words[WORDS_MAX], bool all)
 {
 	size_t len = strlen(query);
 	unsigned n = 0;
@@ -174,7 +174,8 @@ static unsigned read_query(const char *query, struct word words[WORDS_MAX], bool
 	return n;
 }
 
-static bool is_wanted(const struct word *w, const struct word *words, unsigned n)
+static bool memory_print_is_wanted(const struct memory_print_word *w,
+				   const struct memory_print_word *words, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		if (is_same(w, &words[i]))
@@ -187,17 +188,17 @@ static bool is_wanted(const struct word *w, const struct word *words, unsigned n
  * frees it. NULL when nothing matches, or memory ran out. */
 static char *match_words(const char *query, struct text text)
 {
-	struct word words[WORDS_MAX];
+	struct memory_print_word words[WORDS_MAX];
 	unsigned n = read_query(query, words, false);
 	char *marks = calloc(text.len + 1, 1);
 	bool found = false;
-	struct word w;
+	struct memory_print_word w;
 	size_t at = 0;
 
 	if (n == 0)
 		n = read_query(query, words, true);
 	while (marks && next_word(text.data, text.len, &at, &w)) {
-		if (!is_wanted(&w, words, n))
+		if (!memory_print_is_wanted(&w, words, n))
 			continue;
 		memset(marks + w.from, 1, w.to - w.from);
 		found = true;

@@ -35,7 +35,7 @@ static bool find_place(char out[PATH_MAX])
 }
 
 /* One file, which the next link replaces: a link that was used, or is five minutes old, is nothing. */
-static bool write_file(const char *path, const char *link)
+static bool page_write_file(const char *path, const char *link)
 {
 	CLEANUP(closep) int fd = -1;
 	char text[2048];
@@ -120,7 +120,7 @@ static bool browser_open(const char *link)
 {
 	char path[PATH_MAX];
 
-	return !is_packaged() && find_place(path) && write_file(path, link) &&
+	return !is_packaged() && find_place(path) && page_write_file(path, link) &&
 	       child_detach((const char *const[]) {"xdg-open", path, NULL});
 }
 
@@ -284,8 +284,8 @@ static int cmd_page(struct cli *cli)
 	const struct page_options *o = cli->own;
 
 	if (o->end)
-		return request_run_as(cli, &(const struct request)DELETE, o->end);
-	return o->sessions ? request_run_as(cli, &(const struct request)LIST, NULL)
+		return request_run_as(cli, &(const struct cli_request)DELETE, o->end);
+	return o->sessions ? request_run_as(cli, &(const struct cli_request)LIST, NULL)
 			   : open_page(cli, o);
 }
 

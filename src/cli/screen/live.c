@@ -47,7 +47,7 @@ static int by_number(unsigned number)
 }
 
 /* ESC [ A, ESC O A, ESC [ 5 ~: numbers continue up to a letter or ~. */
-static void take_escaped(struct live *l, char byte)
+static void take_escaped(struct live_view *l, char byte)
 {
 	struct keys *k = &l->keys;
 	bool digit = byte >= '0' && byte <= '9';
@@ -68,7 +68,7 @@ static void take_escaped(struct live *l, char byte)
 		l->key(l->arg, key);
 }
 
-static void give_up_escape(struct live *l)
+static void give_up_escape(struct live_view *l)
 {
 	bool alone = l->keys.escape == 1 && !l->keys.pasting;
 
@@ -77,7 +77,7 @@ static void give_up_escape(struct live *l)
 		l->key(l->arg, KEY_ESCAPE);
 }
 
-static void take_byte(struct live *l, char byte)
+static void take_byte(struct live_view *l, char byte)
 {
 	struct keys *k = &l->keys;
 
@@ -182,7 +182,7 @@ void rows_below(struct rows *r, struct text t)
 	canvas_print(r->canvas, t);
 }
 
-bool rows_work(struct rows *r, const struct work *w)
+bool rows_work(struct rows *r, const struct live_work *w)
 {
 	if (!rows_begin(r))
 		return false;
@@ -214,7 +214,7 @@ static void on_signal(int number)
 		wants_leave = 1;
 }
 
-static void enter(struct live *l)
+static void enter(struct live_view *l)
 {
 	struct termios raw = l->before;
 
@@ -228,13 +228,13 @@ static void enter(struct live *l)
 	l->terminal->enter();
 }
 
-static void leave(const struct live *l)
+static void leave(const struct live_view *l)
 {
 	l->terminal->leave();
 	tcsetattr(STDIN_FILENO, TCSADRAIN, &l->before);
 }
 
-static void end(const struct live *l)
+static void screen_live_end(const struct live_view *l)
 {
 	leave(l);
 	signals_restore(&l->signals);
@@ -258,7 +258,7 @@ void live_size(unsigned *ret_columns, unsigned *ret_rows)
 		*ret_rows = TERMINAL_ROWS_MAX;
 }
 
-static void take_key(struct live *l)
+static void take_key(struct live_view *l)
 {
 	char byte;
 	ssize_t n = read(STDIN_FILENO, &byte, 1);
@@ -276,7 +276,7 @@ static int shorter(int a, int b)
 
 /* Waits for a key, a signal, what the client waits for (NULL: nothing), or so many milliseconds.
  * Ctrl-C, or a terminal that is gone, ends the view. */
-static void wait_once(struct live *l, const struct koine_client *c, int ms)
+static void wait_once(struct live_view *l, const struct koine_client *c, int ms)
 {
 	struct pollfd p[] = {
 		{.fd = STDIN_FILENO, .events = POLLIN},
@@ -306,7 +306,7 @@ static void wait_once(struct live *l, const struct koine_client *c, int ms)
 	l->changed = true;
 }
 
-static void draw(struct live *l)
+static void draw(struct live_view *l)
 {
 	struct canvas c = {
 		.terminal = l->terminal, .color = l->cli->color, .read = glyph_read_exact};
@@ -321,7 +321,7 @@ static void draw(struct live *l)
 
 /* ---- the connection ---- */
 
-void live_lost(struct live *l)
+void live_lost(struct live_view *l)
 {
 	bool was_here = l->here;
 
@@ -335,7 +335,7 @@ void live_lost(struct live *l)
 		l->away(l->arg);
 }
 
-const char *live_away_words(const struct live *l)
+const char *live_away_words(const struct live_view *l)
 {
 	return l->was_here ? "lost connection to koined; reconnecting" : "connecting to koined";
 }
@@ -346,7 +346,7 @@ bool live_is_loss(int result, const struct koine_answer *a)
 	       (result == KOINE_ERROR_ANSWER && koine_answer_error_code(a) == CODE_STOPPING);
 }
 
-bool live_took(struct live *l, const char *method, int result, const struct koine_answer *a)
+bool live_took(struct live_view *l, const char *method, int result, const struct koine_answer *a)
 {
 	if (l->leave || result == 0)
 		return !l->leave;
@@ -355,7 +355,7 @@ bool live_took(struct live *l, const char *method, int result, const struct koin
 		return false;
 	}
 	/* The terminal is restored at once, so that the error can be printed. */
-	end(l);
+	screen_live_end(l);
 	l->leave = true;
 	l->status = EXIT_ERROR_ANSWER;
 	if (a)
@@ -363,8 +363,8 @@ bool live_took(struct live *l, const char *method, int result, const struct koin
 	return false;
 }
 
-bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
-	       void *arg)
+bool live_call(struct live_view *l, const char *method, struct koine_json *params,
+	       koine_answer_cb cb, void *arg)
 {
 	int r;
 
@@ -377,7 +377,7 @@ bool live_call(struct live *l, const char *method, struct koine_json *params, ko
 
 static void on_subscribed(void *arg, int result, const struct koine_answer *a)
 {
-	struct live *l = arg;
+	struct live_view *l = arg;
 
 	if (!live_took(l, "event.subscribe", result, a))
 		return;
@@ -395,7 +395,7 @@ static void on_subscribed(void *arg, int result, const struct koine_answer *a)
 }
 
 /* Before anything is asked: what changes after the answer is told. */
-static void subscribe(struct live *l)
+static void subscribe(struct live_view *l)
 {
 	struct koine_json *j = params_new();
 
@@ -420,7 +420,7 @@ static bool is_changed(const struct live_part *p, struct text type)
 	return changed;
 }
 
-static void keep(struct live_part *p, const struct koine_value *result)
+static void screen_live_keep(struct live_part *p, const struct koine_value *result)
 {
 	struct koine_doc *doc = result ? doc_of_value(result) : NULL;
 
@@ -430,7 +430,7 @@ static void keep(struct live_part *p, const struct koine_value *result)
 	p->doc = doc;
 }
 
-static bool is_asking(const struct live *l)
+static bool is_asking(const struct live_view *l)
 {
 	bool asking = false;
 
@@ -442,7 +442,7 @@ static bool is_asking(const struct live *l)
 static void on_part(void *arg, int result, const struct koine_answer *a)
 {
 	struct live_part *p = arg;
-	struct live *l = p->live;
+	struct live_view *l = p->live;
 	const struct koine_value *v = result == 0 ? koine_answer_result(a) : NULL;
 
 	p->open = false;
@@ -453,14 +453,14 @@ static void on_part(void *arg, int result, const struct koine_answer *a)
 		return;
 	}
 	if (!p->row->passing)
-		keep(p, v);
+		screen_live_keep(p, v);
 	if (p->row->took)
 		p->row->took(p->arg, v);
 	/* Parts that belong together are drawn together. */
 	l->changed |= !p->row->needed || !is_asking(l);
 }
 
-static bool ask_part(struct live *l, struct live_part *p, uint64_t now)
+static bool ask_part(struct live_view *l, struct live_part *p, uint64_t now)
 {
 	const struct live_row *row = p->row;
 	struct koine_json *j = params_new();
@@ -491,7 +491,7 @@ static uint64_t due_ms(const struct live_part *p)
 }
 
 /* When it is to be called next. */
-static uint64_t ask(struct live *l)
+static uint64_t screen_live_ask(struct live_view *l)
 {
 	uint64_t now = clock_steady_ms(), next = UINT64_MAX;
 
@@ -508,7 +508,7 @@ static void on_notification(void *arg, const char *method, size_t len,
 			    const struct koine_value *whole)
 {
 	const struct koine_value *event = koine_value_get(whole, "params");
-	struct live *l = arg;
+	struct live_view *l = arg;
 
 	if (l->leave || !l->here)
 		return;
@@ -518,19 +518,19 @@ static void on_notification(void *arg, const char *method, size_t len,
 		l->told(l->arg, event);
 }
 
-static bool is_talking(const struct live *l)
+static bool is_talking(const struct live_view *l)
 {
 	return l->here || l->subscribing;
 }
 
-static void talk(struct live *l)
+static void talk(struct live_view *l)
 {
 	if (is_talking(l) && koine_client_step(l->cli->client) != 0 && is_talking(l) && !l->leave)
 		live_lost(l);
 	if (!is_talking(l) && !l->leave && clock_steady_ms() >= l->retry_ms)
 		subscribe(l);
 	if (l->here && !l->leave)
-		l->ask_ms = ask(l);
+		l->ask_ms = screen_live_ask(l);
 }
 
 /* ---- the round ---- */
@@ -540,7 +540,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-static int time_left(const struct live *l)
+static int time_left(const struct live_view *l)
 {
 	uint64_t now = clock_steady_ms();
 	uint64_t next = l->drawn_ms + (l->changed ? FRAME_MS : EVERY_MS);
@@ -554,7 +554,7 @@ static int time_left(const struct live *l)
 	return next <= now ? 0 : (int)(next - now);
 }
 
-static void go_on(struct live *l)
+static void screen_live_go_on(struct live_view *l)
 {
 	wait_once(l, is_talking(l) ? l->cli->client : NULL, time_left(l));
 	if (l->keys.escape > 0 && clock_steady_ms() >= l->keys.escape_ms + ESCAPE_MS)
@@ -566,7 +566,7 @@ static void go_on(struct live *l)
 		draw(l);
 }
 
-static int run(struct live *l)
+static int screen_live_run(struct live_view *l)
 {
 	if (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO) ||
 	    tcgetattr(STDIN_FILENO, &l->before) != 0)
@@ -576,13 +576,13 @@ static int run(struct live *l)
 	l->terminal = terminal_curses;
 	enter(l);
 	while (!l->leave)
-		go_on(l);
+		screen_live_go_on(l);
 	if (l->status == 0)
-		end(l);
+		screen_live_end(l);
 	return l->status;
 }
 
-int live_run(struct live *l)
+int live_run(struct live_view *l)
 {
 	int r = talk_connect(l->cli);
 
@@ -590,7 +590,7 @@ int live_run(struct live *l)
 		return r;
 	l->delay_ms = RETRY_MS;
 	koine_client_on_notification(l->cli->client, on_notification, l);
-	r = run(l);
+	r = screen_live_run(l);
 	/* Callbacks of pending calls may still use what the caller has. */
 	talk_hang_up(l->cli);
 	for (unsigned i = 0; i < l->n_parts; i++)

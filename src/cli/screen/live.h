@@ -73,7 +73,7 @@ bool rows_begin(struct rows *r);
 void rows_below(struct rows *r, struct text t);
 
 /* What is under way: "ID STATE TIME WHERE title". */
-struct work {
+struct live_work {
 	struct text id;
 	struct text state;
 	enum color color;
@@ -83,7 +83,7 @@ struct work {
 	struct text title;
 };
 
-bool rows_work(struct rows *r, const struct work *w);
+bool rows_work(struct rows *r, const struct live_work *w);
 
 /* What a part requests, and when. */
 struct live_row {
@@ -103,7 +103,7 @@ struct live_row {
 	void (*took)(void *arg, const struct koine_value *result);
 };
 
-struct live;
+struct live_view;
 
 struct live_part {
 	const struct live_row *row;
@@ -112,13 +112,13 @@ struct live_part {
 	bool stale;            /* set it, and the part is requested again */
 	bool open;             /* requested, without a response */
 	uint64_t asked_ms;
-	struct live *live; /* internal */
+	struct live_view *live; /* internal */
 };
 
 /* A member of what a part has. */
 const struct koine_value *live_member(const struct live_part *p, const char *member);
 
-struct live {
+struct live_view {
 	struct cli *cli;
 	void *arg; /* for all callbacks */
 	/* The types of events that are wanted. */
@@ -156,15 +156,15 @@ struct live {
  * end, even when a signal ends it. An exit code; EX_USAGE, without a word, if stdin and stdout are
  * not both a terminal.
  */
-int live_run(struct live *l);
+int live_run(struct live_view *l);
 
 /* Takes the params. False: the connection is lost, and cb may have been called. */
-bool live_call(struct live *l, const char *method, struct koine_json *params, koine_answer_cb cb,
-	       void *arg);
+bool live_call(struct live_view *l, const char *method, struct koine_json *params,
+	       koine_answer_cb cb, void *arg);
 
 /* Whether to use an answer. A lost connection is retried; an error ends the view, since without
  * an answer there is nothing to show. */
-bool live_took(struct live *l, const char *method, int result, const struct koine_answer *a);
+bool live_took(struct live_view *l, const char *method, int result, const struct koine_answer *a);
 
 /* Drops pending keys: they were meant for something else. */
 void live_forget_keys(void);
@@ -173,8 +173,8 @@ void live_forget_keys(void);
 void live_size(unsigned *ret_columns, unsigned *ret_rows);
 
 /* What to show while koined is not here. */
-const char *live_away_words(const struct live *l);
+const char *live_away_words(const struct live_view *l);
 
 /* Whether that says only that koined left. */
 bool live_is_loss(int result, const struct koine_answer *a);
-void live_lost(struct live *l);
+void live_lost(struct live_view *l);

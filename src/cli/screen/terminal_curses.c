@@ -132,7 +132,7 @@ static void forget(void)
 /* ---- a frame ---- */
 
 /* <term.h> has taken the words "columns" and "lines". */
-static void begin(unsigned width, unsigned height)
+static void screen_terminal_curses_begin(unsigned width, unsigned height)
 {
 	if (is_term_resized((int)height, (int)width))
 		resize_term((int)height, (int)width);
@@ -205,7 +205,7 @@ static void put_character(wchar_t c)
 	at_column += width;
 }
 
-static void put(const struct glyph *g)
+static void screen_terminal_curses_put(const struct glyph *g)
 {
 	const char *at = g->shown;
 	size_t left = g->len;
@@ -228,7 +228,7 @@ static void put(const struct glyph *g)
 		unsure[at_row] = true;
 }
 
-static void end(bool cursor)
+static void screen_terminal_curses_end(bool cursor)
 {
 	for (int i = 0; i < LINES && i < TERMINAL_ROWS_MAX; i++) {
 		if (!unsure[i] && !was_unsure[i])
@@ -246,11 +246,11 @@ static const struct terminal curses = {
 	.enter = enter,
 	.leave = leave,
 	.forget = forget,
-	.begin = begin,
+	.begin = screen_terminal_curses_begin,
 	.row = row,
 	.style = style,
-	.put = put,
-	.end = end,
+	.put = screen_terminal_curses_put,
+	.end = screen_terminal_curses_end,
 };
 
 const struct terminal *const terminal_curses = &curses;

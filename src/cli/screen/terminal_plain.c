@@ -30,7 +30,7 @@ static void forget(void)
 	fputs("\033[2J", stdout);
 }
 
-static void begin(unsigned columns, unsigned rows)
+static void screen_terminal_plain_begin(unsigned columns, unsigned rows)
 {
 	next_row = 0;
 	n_rows = rows;
@@ -52,12 +52,12 @@ static void style(unsigned style)
 	fputs(color_begin((enum color)STYLE_COLOR_OF(style)), stdout);
 }
 
-static void put(const struct glyph *g)
+static void screen_terminal_plain_put(const struct glyph *g)
 {
 	fwrite(g->shown, 1, g->len, stdout);
 }
 
-static void end(bool cursor)
+static void screen_terminal_plain_end(bool cursor)
 {
 	fputs("\033[0m", stdout);
 	/* The cursor moves to clear what is below, and nothing is while it has to stay. */
@@ -72,9 +72,9 @@ const struct terminal terminal_plain = {
 	.enter = enter,
 	.leave = leave,
 	.forget = forget,
-	.begin = begin,
+	.begin = screen_terminal_plain_begin,
 	.row = row,
 	.style = style,
-	.put = put,
-	.end = end,
+	.put = screen_terminal_plain_put,
+	.end = screen_terminal_plain_end,
 };

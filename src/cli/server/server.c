@@ -304,7 +304,7 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 		{"DESCRIPTION", NULL, cell_doc},
 		{NULL},
 	};
-	const struct list list = {.columns = columns, .wraps = true};
+	const struct cli_list list = {.columns = columns, .wraps = true};
 	const struct koine_value *params = koine_value_get(method, "params");
 
 	PRINT(stdout, member_text(method, "name"), doc_line(method) ? TEXT(": ") : TEXT(""),
@@ -317,7 +317,7 @@ static int show_method(const struct cli *cli, const struct koine_value *method)
 	return 0;
 }
 
-static int show(struct cli *cli, const struct koine_value *doc)
+static int server_show(struct cli *cli, const struct koine_value *doc)
 {
 	const struct server_options *o = cli->own;
 	const struct koine_value *methods = koine_value_get(doc, "methods");
@@ -344,7 +344,7 @@ static int cmd_discover(struct cli *cli)
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
 	int r = call_plain(cli, "rpc.discover", NULL, &a);
 
-	return r != 0 ? r : show(cli, koine_answer_result(a));
+	return r != 0 ? r : server_show(cli, koine_answer_result(a));
 }
 
 /* ---- wire: a call that shows its bytes ---- */

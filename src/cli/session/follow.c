@@ -148,7 +148,7 @@ int session_print_log(struct cli *cli, const struct koine_value *session)
 
 /* ---- approvals ---- */
 
-struct viewer {
+struct session_follow_viewer {
 	struct follow follow;
 	const char *id;
 	int64_t last; /* the last event printed, or FROM_THE_LAST */
@@ -163,7 +163,7 @@ struct viewer {
 	unsigned n_resolved;
 };
 
-static bool was_shown(const struct viewer *v, const char *id)
+static bool was_shown(const struct session_follow_viewer *v, const char *id)
 {
 	unsigned n = v->n_shown < APPROVALS_MAX ? v->n_shown : APPROVALS_MAX;
 
@@ -174,7 +174,7 @@ static bool was_shown(const struct viewer *v, const char *id)
 	return false;
 }
 
-static void show_approvals(struct viewer *v, const struct koine_answer *a)
+static void show_approvals(struct session_follow_viewer *v, const struct koine_answer *a)
 {
 	char id[SESSION_ID_MAX];
 
@@ -189,7 +189,8 @@ static void show_approvals(struct viewer *v, const struct koine_answer *a)
 
 /* An approval that was decided before it was shown as waiting is printed, too: after the call
  * that it is about, if that is still to come. */
-static void take_resolved(struct viewer *v, const struct koine_value *data, bool all_printed)
+static void take_resolved(struct session_follow_viewer *v, const struct koine_value *data,
+			  bool all_printed)
 {
 	char id[SESSION_ID_MAX];
 	struct koine_doc *doc = NULL;
@@ -204,7 +205,7 @@ static void take_resolved(struct viewer *v, const struct koine_value *data, bool
 	fflush(stdout);
 }
 
-static void print_resolved(struct viewer *v)
+static void print_resolved(struct session_follow_viewer *v)
 {
 	for (unsigned i = 0; i < v->n_resolved; i++) {
 		session_print_resolved(v->follow.cli, koine_doc_root(v->resolved[i]));
@@ -217,7 +218,7 @@ static void print_resolved(struct viewer *v)
 
 static void on_told(void *arg, struct text method, const struct koine_value *params)
 {
-	struct viewer *v = arg;
+	struct session_follow_viewer *v = arg;
 	bool all_printed = !v->said;
 
 	v->said = true;
@@ -232,7 +233,7 @@ static void on_told(void *arg, struct text method, const struct koine_value *par
 static struct koine_json *subscribe_params(void *arg)
 {
 	static const struct option_list types = {.values = {"session.*", "approval.*"}, .n = 2};
-	const struct viewer *v = arg;
+	const struct session_follow_viewer *v = arg;
 	struct koine_json *j = params_new();
 
 	params_add(j, "session_id", v->id);
@@ -243,14 +244,14 @@ static struct koine_json *subscribe_params(void *arg)
 /* While there was no subscription, anything may have happened. */
 static void on_subscribed(void *arg, const struct koine_value *result)
 {
-	struct viewer *v = arg;
+	struct session_follow_viewer *v = arg;
 
 	v->said = v->moved = true;
 }
 
 /* ---- how it stands ---- */
 
-static void end_with(struct viewer *v, const struct koine_value *session)
+static void end_with(struct session_follow_viewer *v, const struct koine_value *session)
 {
 	bool interrupted = member_is(session, "status", "interrupted");
 
@@ -278,11 +279,11 @@ static bool is_over(const struct koine_value *session)
  * for approvals, which are shown after what was said before them. That is known to be stored once
  * the session is stored as waiting; until then, its change of status is still to be told. Returns
  * as koine_client_call does. */
-static int look(void *arg, struct koine_answer **ret_failed)
+static int session_follow_look(void *arg, struct koine_answer **ret_failed)
 {
 	CLEANUP(answer_freep) struct koine_answer *session = NULL;
 	CLEANUP(answer_freep) struct koine_answer *approvals = NULL;
-	struct viewer *v = arg;
+	struct session_follow_viewer *v = arg;
 	struct cli *cli = v->follow.cli;
 	bool moved = v->moved;
 	bool over = false;
@@ -312,13 +313,13 @@ static int look(void *arg, struct koine_answer **ret_failed)
 
 int session_follow(struct cli *cli, const char *id, int *ret_status)
 {
-	struct viewer v = {
+	struct session_follow_viewer v = {
 		.follow = {.cli = cli,
 			   .arg = &v,
 			   .params = subscribe_params,
 			   .subscribed = on_subscribed,
 			   .told = on_told,
-			   .look = look,
+			   .look = session_follow_look,
 			   .leaves = true},
 		.id = id,
 		.last = where_to_start(cli),

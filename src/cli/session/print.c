@@ -82,7 +82,7 @@ int session_print_list(const struct cli *cli, const struct koine_value *sessions
 		{NULL},
 	};
 	const struct session_options *o = cli->own;
-	const struct list list = {
+	const struct cli_list list = {
 		.columns = columns, .most = request_limit(cli), .says_more = true};
 
 	return say_none(sessions, o->all || o->status) ? 0 : list_print_as(cli, &list, sessions);
@@ -156,7 +156,7 @@ const struct show_form session_form = {.rows = rows, .schema = &session_schema, 
 
 enum { SESSIONS_MAX = 1000, PREFIX_MAX = 64 };
 
-struct node {
+struct session_print_node {
 	const struct koine_value *session;
 	int parent; /* -1: none known */
 	bool printed;
@@ -164,11 +164,11 @@ struct node {
 
 struct tree {
 	const struct cli *cli;
-	struct node nodes[SESSIONS_MAX];
+	struct session_print_node nodes[SESSIONS_MAX];
 	int n;
 };
 
-static int find(const struct tree *t, struct text id)
+static int session_print_find(const struct tree *t, struct text id)
 {
 	for (int i = 0; i < t->n; i++) {
 		if (text_equal(member_text(t->nodes[i].session, "id"), id))
@@ -187,12 +187,12 @@ static void gather(struct tree *t, const struct koine_value *sessions)
 	for (int i = 0; i < t->n; i++) {
 		struct text id = member_string(t->nodes[i].session, "parent_session_id");
 
-		t->nodes[i].parent = id.data ? find(t, id) : -1;
+		t->nodes[i].parent = id.data ? session_print_find(t, id) : -1;
 	}
 }
 
-static void print_line(const struct tree *t, const struct node *n, const char *prefix,
-		       const char *branch)
+static void session_print_print_line(const struct tree *t, const struct session_print_node *n,
+				     const char *prefix, const char *branch)
 {
 	unsigned columns = t->cli->terminal ? terminal_columns() : 160;
 	size_t used = text_columns(text_of(prefix)) + text_columns(text_of(branch));
@@ -230,7 +230,7 @@ static void print_children(struct tree *t, int parent, const char *prefix)
 
 		t->nodes[at].printed = true;
 		following = next_child(t, parent, at);
-		print_line(t, &t->nodes[at], prefix, following >= 0 ? "├─ " : "└─ ");
+		session_print_print_line(t, &t->nodes[at], prefix, following >= 0 ? "├─ " : "└─ ");
 		if (strlen(prefix) + 6 < sizeof(deeper))
 			snprintf(deeper, sizeof(deeper), "%s%s", prefix,
 				 following >= 0 ? "│  " : "   ");
@@ -244,7 +244,7 @@ static void print_children(struct tree *t, int parent, const char *prefix)
 static void print_root(struct tree *t, int at)
 {
 	t->nodes[at].printed = true;
-	print_line(t, &t->nodes[at], "", "");
+	session_print_print_line(t, &t->nodes[at], "", "");
 	print_children(t, at, "");
 }
 
@@ -278,7 +278,7 @@ static int print_tree(const struct cli *cli, const struct koine_value *sessions,
 		print_roots(t);
 		return 0;
 	}
-	at = find(t, wanted);
+	at = session_print_find(t, wanted);
 	if (at < 0)
 		return fail_with(EXIT_ERROR_ANSWER,
 				 "session '%.*s' not found among the last %d sessions",

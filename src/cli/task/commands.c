@@ -290,7 +290,8 @@ static int print_cleaned(const struct cli *cli, const struct koine_value *result
 
 static int cmd_delete(struct cli *cli)
 {
-	static const struct request all = {"task.clean", .patient = true, .print = print_cleaned};
+	static const struct cli_request all = {"task.clean", .patient = true,
+					       .print = print_cleaned};
 	const struct task_options *o = cli->own;
 
 	if ((cli->n_args == 0) != o->all)
@@ -425,7 +426,8 @@ static int pause_all(struct cli *cli, const char *method, const char *did)
 	return r;
 }
 
-static int change(struct cli *cli, const struct request *one, const char *method, const char *did)
+static int change(struct cli *cli, const struct cli_request *one, const char *method,
+		  const char *did)
 {
 	const struct task_options *o = cli->own;
 
@@ -437,12 +439,12 @@ static int change(struct cli *cli, const struct request *one, const char *method
 
 static int cmd_pause(struct cli *cli)
 {
-	return change(cli, &(const struct request)STASH, "task.pause", "paused");
+	return change(cli, &(const struct cli_request)STASH, "task.pause", "paused");
 }
 
 static int cmd_resume(struct cli *cli)
 {
-	return change(cli, &(const struct request)ENQUEUE, "task.resume", "resumed");
+	return change(cli, &(const struct cli_request)ENQUEUE, "task.resume", "resumed");
 }
 
 static int cmd_parallel(struct cli *cli)

@@ -81,12 +81,12 @@ static int task_wait(struct cli *cli, const char *typed, int *ret_status)
 
 /* ---- as it comes ---- */
 
-struct output {
+struct task_log_output {
 	const struct cli *cli;
 	bool mid_line;
 };
 
-static void print_followed(struct output *o, struct text piece)
+static void print_followed(struct task_log_output *o, struct text piece)
 {
 	if (piece.len == 0)
 		return;
@@ -99,7 +99,7 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 {
 	const struct text name = {.data = method, .len = method_len};
 	const struct koine_value *params = koine_value_get(whole, "params");
-	struct output *o = arg;
+	struct task_log_output *o = arg;
 
 	if (!text_is(name, "task.output"))
 		return;
@@ -113,7 +113,7 @@ static void on_notification(void *arg, const char *method, size_t method_len,
 static int task_follow(struct cli *cli, const char *typed, int64_t offset, int *ret_status)
 {
 	CLEANUP(answer_freep) struct koine_answer *a = NULL;
-	struct output o = {.cli = cli};
+	struct task_log_output o = {.cli = cli};
 	struct koine_json *j = NULL;
 	int r = talk_connect(cli) ?: task_params_id(cli, typed, &j);
 

@@ -181,8 +181,8 @@ int task_print_list(const struct cli *cli, const struct koine_value *found, bool
 		    int64_t shown)
 {
 	const struct task_options *o = cli->own;
-	const struct list list = {.columns = columns,
-				  .without = o->all_projects ? NULL : "PROJECT"};
+	const struct cli_list list = {.columns = columns,
+				      .without = o->all_projects ? NULL : "PROJECT"};
 
 	int r = list_print_as(cli, &list, koine_value_get(found, "tasks"));
 

@@ -10,8 +10,8 @@ enum { EVERY_MS = 1000, TASKS_MAX = 200, ENDED_MAX = 50, GROUP_WIDTH = 10 };
 /* The three requests. */
 enum part { RUNNING, QUEUED, NEWEST, N_PARTS };
 
-struct watch {
-	struct live live;
+struct tasks_watch {
+	struct live_view live;
 	struct live_part parts[N_PARTS];
 	/* of the current frame */
 	struct rows rows;
@@ -22,7 +22,7 @@ struct watch {
 
 static void add_scope(void *arg, struct koine_json *params)
 {
-	const struct watch *w = arg;
+	const struct tasks_watch *w = arg;
 	const struct task_options *o = w->live.cli->own;
 
 	task_scope(w->live.cli, params);
@@ -57,7 +57,7 @@ static const struct live_row parts[N_PARTS] = {
 
 /* ---- drawing ---- */
 
-static void draw_counts(struct watch *w)
+static void draw_counts(struct tasks_watch *w)
 {
 	static const char *const states[] = {"running", "queued", "completed", "failed",
 					     "cancelled"};
@@ -79,7 +79,7 @@ bool task_draw(struct rows *r, const struct koine_value *task, struct text where
 {
 	bool waits = member_is(task, "state", "queued");
 	char span[SPAN_SHOWN], reason[WAITS_SHOWN];
-	const struct work work = {
+	const struct live_work work = {
 		.id = member_text(task, "id"),
 		.state = task_state(task),
 		.color = task_color(task),
@@ -100,7 +100,7 @@ bool task_draw(struct rows *r, const struct koine_value *task, struct text where
 	return true;
 }
 
-static void draw_task(struct watch *w, const struct koine_value *task)
+static void draw_task(struct tasks_watch *w, const struct koine_value *task)
 {
 	struct text group = member_text(task, "group");
 
@@ -112,7 +112,7 @@ static bool has_ended(const struct koine_value *task)
 	return !member_is(task, "state", "queued") && !member_is(task, "state", "running");
 }
 
-static void draw_part(struct watch *w, enum part part)
+static void draw_part(struct tasks_watch *w, enum part part)
 {
 	const struct koine_value *tasks = live_member(&w->parts[part], "tasks");
 	const struct koine_value *task = koine_value_first(tasks);
@@ -127,14 +127,14 @@ static void draw_part(struct watch *w, enum part part)
 	}
 }
 
-static bool is_empty(const struct watch *w)
+static bool is_empty(const struct tasks_watch *w)
 {
 	return !koine_value_first(live_member(&w->parts[NEWEST], "tasks"));
 }
 
 static void draw(void *arg, struct canvas *c)
 {
-	struct watch *w = arg;
+	struct tasks_watch *w = arg;
 	char hidden[64];
 
 	if (!w->parts[NEWEST].doc)
@@ -158,7 +158,7 @@ static void draw(void *arg, struct canvas *c)
 
 static void on_key(void *arg, int key)
 {
-	struct watch *w = arg;
+	struct tasks_watch *w = arg;
 
 	w->live.leave = key == 'q' || key == 'Q';
 }
@@ -166,7 +166,7 @@ static void on_key(void *arg, int key)
 int cmd_task_watch(struct cli *cli)
 {
 	static const struct option_list types = {.values = {"task.*"}, .n = 1};
-	struct watch w = {
+	struct tasks_watch w = {
 		.live = {.cli = cli,
 			 .arg = &w,
 			 .types = &types,

@@ -128,7 +128,7 @@ static bool draw_session(struct page *p, const struct koine_value *session)
 {
 	const struct top_line *line = top_line_of(p->top, member_string(session, "id"));
 	bool waits = member_is(session, "status", "waiting_input");
-	struct work work = {
+	struct live_work work = {
 		.id = text_cut(member_string(session, "id"), SHORT_ID),
 		.state = waits ? TEXT("waits") : member_string(session, "status"),
 		.color = session_color(session),

@@ -35,7 +35,7 @@ struct top_figures {
 };
 
 struct top {
-	struct live live;
+	struct live_view live;
 	struct inbox inbox;
 	struct live_part parts[N_TOP_PARTS];
 	struct top_line lines[TOP_LINES];

@@ -25,7 +25,7 @@ static const struct dialect_section section = {SECTION(rows, defaults)};
 /* In host->state. */
 struct mcp_dialect_offer {
 	struct mcp *mcp;
-	struct watch *watch;
+	struct mcp_watch *watch;
 };
 
 static const char instructions[] =

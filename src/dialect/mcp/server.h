@@ -97,7 +97,7 @@ int hook_open(struct call *c, const struct http_request *http);
 
 /* ---- watch.c: tells subscribers what the event log says ---- */
 
-struct watch;
+struct mcp_watch;
 
-int watch_start(struct mcp *m, struct events *events, struct watch **ret_watch);
-void watch_stop(struct watch *w); /* accepts NULL */
+int watch_start(struct mcp *m, struct events *events, struct mcp_watch **ret_watch);
+void watch_stop(struct mcp_watch *w); /* accepts NULL */

@@ -11,7 +11,7 @@
 
 enum { URI_MAX = 512, DATA_MAX = 1 << 20 };
 
-struct watch {
+struct mcp_watch {
 	struct mcp *mcp;
 	struct event_subscriber *subscriber;
 };
@@ -28,7 +28,7 @@ static const struct {
 	{"chat.", "conversation", "conversation"},
 };
 
-static void mcp_watch_notify(struct watch *w, const char *scheme, struct text id)
+static void mcp_watch_notify(struct mcp_watch *w, const char *scheme, struct text id)
 {
 	char uri[URI_MAX];
 	int n = snprintf(uri, sizeof(uri), "%s://%.*s", scheme, TEXT_ARGS(id));
@@ -39,7 +39,7 @@ static void mcp_watch_notify(struct watch *w, const char *scheme, struct text id
 
 static int mcp_watch_on_event(void *arg, const struct event *e)
 {
-	struct watch *w = arg;
+	struct mcp_watch *w = arg;
 	struct value *data = NULL;
 	struct arena a;
 
@@ -62,13 +62,13 @@ static int mcp_watch_on_gone(void *arg, int64_t n)
 	return 0;
 }
 
-int watch_start(struct mcp *m, struct events *events, struct watch **ret_watch)
+int watch_start(struct mcp *m, struct events *events, struct mcp_watch **ret_watch)
 {
 	static const struct text types[] = {TEXT("memory.*"), TEXT("task.*"), TEXT("session.*"),
 					    TEXT("chat.*")};
 	const struct event_filter filter = {.types = types,
 					    .n_types = sizeof(types) / sizeof(types[0])};
-	struct watch *w = calloc(1, sizeof(*w));
+	struct mcp_watch *w = calloc(1, sizeof(*w));
 	const struct event_sink sink = {
 		.on_event = mcp_watch_on_event, .on_gone = mcp_watch_on_gone, .arg = w};
 	int r;
@@ -85,7 +85,7 @@ int watch_start(struct mcp *m, struct events *events, struct watch **ret_watch)
 	return 0;
 }
 
-void watch_stop(struct watch *w)
+void watch_stop(struct mcp_watch *w)
 {
 	if (!w)
 		return;

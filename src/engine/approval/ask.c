@@ -149,7 +149,8 @@ int approval_make_id(struct arena *arena, struct text *ret_id)
 	return arena_copy_text(arena, text_of(made), ret_id);
 }
 
-static int fill(struct approval_ask *ask, const struct approval_new *in, struct error *error)
+static int approval_ask_fill(struct approval_ask *ask, const struct approval_new *in,
+			     struct error *error)
 {
 	int64_t timeout = in->timeout_ms ? in->timeout_ms : ask->approvals->opts.timeout_ms;
 	int64_t now = clock_utc_ms();
@@ -369,7 +370,8 @@ void approval_ask_forget(struct approval_ask *ask, bool abandoned)
 }
 
 /* Do this last: the callback may do anything. */
-static void tell(struct approval_ask *ask, int result, const struct approval *approval)
+static void approval_ask_notify(struct approval_ask *ask, int result,
+				const struct approval *approval)
 {
 	struct approval_waiter *w = ask->waiter;
 
@@ -386,7 +388,7 @@ static void tell_pending(struct approval_ask *ask, struct pending *p,
 	struct approval_waiter *w = ask->waiter;
 
 	if (!w || w->until_stored) {
-		tell(ask, 0, approval);
+		approval_ask_notify(ask, 0, approval);
 		return;
 	}
 	w->ask = NULL;
@@ -420,7 +422,7 @@ static void take_kept(struct approval_ask *ask)
 		p = pending_get(a, &ask->row);
 		/* The store has it: if the asker asks again, it is found there. */
 		if (!p) {
-			tell(ask, -ENOMEM, NULL);
+			approval_ask_notify(ask, -ENOMEM, NULL);
 			return;
 		}
 		p->left = false;
@@ -435,7 +437,8 @@ static void take_kept(struct approval_ask *ask)
 			pending_end_as(a, p, END_SESSION);
 	}
 	if (p && ask->waiter && !ask->waiter->until_stored && a->stopping) {
-		tell(ask, refuse(&ask->error, REFUSE_STOPPING, "koined is stopping"), NULL);
+		approval_ask_notify(ask, refuse(&ask->error, REFUSE_STOPPING, "koined is stopping"),
+				    NULL);
 		return;
 	}
 	arena_init(&arena, APPROVAL_INPUT_ARENA_MAX);
@@ -443,7 +446,7 @@ static void take_kept(struct approval_ask *ask)
 	if (p)
 		tell_pending(ask, p, &approval);
 	else
-		tell(ask, 0, &approval);
+		approval_ask_notify(ask, 0, &approval);
 	arena_done(&arena);
 }
 
@@ -457,7 +460,7 @@ static void ask_finished(struct work *w, int result)
 	if (result == 0)
 		take_kept(ask);
 	else
-		tell(ask, result, NULL);
+		approval_ask_notify(ask, result, NULL);
 	if (a->n_coming == 0)
 		approval_ended_clear(a);
 	ask_free(ask);
@@ -492,7 +495,7 @@ static int ask_new(struct approvals *a, const struct approval_new *in, struct er
 	ask->rules = a->rules;
 	ask->rules->refs++;
 	arena_init(&ask->arena, APPROVAL_ARENA_MAX);
-	r = fill(ask, in, error);
+	r = approval_ask_fill(ask, in, error);
 	if (r == 0)
 		*ret_ask = ask;
 	else

@@ -140,7 +140,7 @@ enum session_approval approval_event_word(enum approval_status status)
 	return SESSION_APPROVAL_RESOLVED;
 }
 
-static int find(struct decide *d, struct connection *db)
+static int approval_decide_find(struct decide *d, struct connection *db)
 {
 	int r = store_approval_find(db, d->in.id, &d->arena, &d->row, &d->found);
 
@@ -173,7 +173,7 @@ static int see_decider(struct decide *d, struct approval *row)
 /* Another host was quicker, since we looked. */
 static int lost(struct decide *d, struct connection *db)
 {
-	int r = find(d, db);
+	int r = approval_decide_find(d, db);
 
 	return r == 0 ? refuse_second(d) : r;
 }
@@ -205,7 +205,7 @@ static int change(struct decide *d, struct connection *db)
 
 static int decide_on(struct decide *d, struct connection *db)
 {
-	int r = find(d, db) ?: check_kind(d, &d->error);
+	int r = approval_decide_find(d, db) ?: check_kind(d, &d->error);
 
 	if (r == 0 && d->row.status != APPROVAL_PENDING)
 		r = refuse_second(d);
@@ -251,7 +251,8 @@ static bool is_bound_anew(const struct decide *d, const struct pending *p, int r
 
 /* Reports the row, or without one the refusal, to the decider and then to all waiters. Callbacks may do anything, so
  * only the local list is used afterwards. */
-static void settle(struct decide *d, int result, struct pending *p, const struct approval *row)
+static void approval_decide_settle(struct decide *d, int result, struct pending *p,
+				   const struct approval *row)
 {
 	struct approval approval;
 	const struct error no_reason = {0};
@@ -283,10 +284,10 @@ static void decide_finished(struct work *w, int result)
 		approval_note(a, &d->row, d->fn ? APPROVAL_BY_CLIENT : APPROVAL_BY_NOBODY);
 	}
 	if (result == 0 || result == REFUSE_CONFLICT) {
-		settle(d, result, p, &d->row);
+		approval_decide_settle(d, result, p, &d->row);
 	} else if (result == REFUSE_NOT_FOUND) {
 		/* Somebody else has deleted it. */
-		settle(d, result, p, NULL);
+		approval_decide_settle(d, result, p, NULL);
 	} else if (d->fn) {
 		d->fn(d->arg, result, NULL, &d->error);
 	} else if (p && is_bound_anew(d, p, result)) {

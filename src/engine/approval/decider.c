@@ -65,14 +65,14 @@ void asker_see(const struct approval_client *from, struct approval *row)
 
 /* ---- may the client decide? ---- */
 
-struct look {
+struct approval_decider_look {
 	const struct approvals *approvals;
 	const struct approval *row; /* NULL: for anything that may be asked */
 	const char *owner;          /* of our marks */
 	struct error *error;
 };
 
-static int refuse_agent(const struct look *l, const struct process_seen *who,
+static int refuse_agent(const struct approval_decider_look *l, const struct process_seen *who,
 			const struct process_seen *agent)
 {
 	return refuse(l->error, REFUSE_FORBIDDEN,
@@ -82,7 +82,8 @@ static int refuse_agent(const struct look *l, const struct process_seen *who,
 }
 
 /* The agent that asks (a pid of another host is not one of ours) or, for a grant, any agent that has ever asked. */
-static int is_asker(const struct look *l, const struct process_seen *p, bool *ret_is)
+static int is_asker(const struct approval_decider_look *l, const struct process_seen *p,
+		    bool *ret_is)
 {
 	if (l->row) {
 		*ret_is = l->row->asker_pid == p->pid && l->row->asker_started == p->started &&
@@ -94,7 +95,7 @@ static int is_asker(const struct look *l, const struct process_seen *p, bool *re
 					ret_is);
 }
 
-static int check_one(const struct look *l, const struct process_seen *who,
+static int check_one(const struct approval_decider_look *l, const struct process_seen *who,
 		     const struct process_seen *above)
 {
 	bool is = false;
@@ -109,13 +110,14 @@ static int check_one(const struct look *l, const struct process_seen *who,
 	return r == 0 && is ? refuse_agent(l, who, above) : r;
 }
 
-static int refuse_unknown(const struct look *l)
+static int refuse_unknown(const struct approval_decider_look *l)
 {
 	return refuse(l->error, REFUSE_FORBIDDEN,
 		      "cannot identify the process that sent the decision (%s)", way_out);
 }
 
-static int check_process(const struct look *l, pid_t pid, struct process_seen *ret_who)
+static int check_process(const struct approval_decider_look *l, pid_t pid,
+			 struct process_seen *ret_who)
 {
 	struct process_seen lineage[LINEAGE_MAX];
 	unsigned n;
@@ -156,7 +158,7 @@ static int record(struct arena *arena, const struct peer *peer, const struct pro
 int decider_check(struct approvals *a, struct arena *arena, const struct approval_client *client,
 		  const struct approval *row, struct approval *ret_by, struct error *error)
 {
-	const struct look l = {
+	const struct approval_decider_look l = {
 		.approvals = a,
 		.row = row,
 		.owner = store_owner(a->opts.store),

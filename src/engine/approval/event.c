@@ -39,8 +39,8 @@ static void say(struct packer *p, uint32_t with, uint32_t without, const struct 
 	packer_members(p, &told, (struct selection) {with, without}, row, 0);
 }
 
-static int add(struct events *events, const char *type, const struct approval *row,
-	       struct event_data *d)
+static int approval_event_add(struct events *events, const char *type, const struct approval *row,
+			      struct event_data *d)
 {
 	struct event_new e = {.type = type, .session = row->session, .run = row->run};
 
@@ -67,7 +67,7 @@ int approval_tell_requested(struct events *events, const struct approval *row, u
 	struct event_data d;
 
 	say_requested(&d, row, total);
-	return add(events, requested, row, &d);
+	return approval_event_add(events, requested, row, &d);
 }
 
 int approval_as_event(struct arena *a, const struct approval *row, struct event *ret_event)
@@ -123,5 +123,5 @@ int approval_tell_resolved(struct events *events, const struct approval *row)
 		say_decider(p, row);
 	if (row->status == APPROVAL_EXPIRED || row->status == APPROVAL_SUPERSEDED)
 		packer_bool(p, "resolved_externally", true);
-	return add(events, "approval.resolved", row, &d);
+	return approval_event_add(events, "approval.resolved", row, &d);
 }

@@ -9,7 +9,7 @@
 #include "engine/approval/inner.h"
 #include "store/store.h"
 
-static struct record *find(void *approvals, struct text project, struct text id)
+static struct record *approval_follow_find(void *approvals, struct text project, struct text id)
 {
 	struct pending *p = pending_find(approvals, id);
 
@@ -22,7 +22,8 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 	*ret_id = list_entry(r, struct pending, record)->row.id;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int approval_follow_read_rows(void *arg, int lane, struct arena *a,
+				     struct record_found *found, unsigned n)
 {
 	const struct approvals *of = arg;
 	const struct text *ids = record_ids(a, found, n);
@@ -53,7 +54,7 @@ static void take_found(void *approvals, const struct record_found *found)
 			TEXT_ARGS(found->id), "out of memory");
 }
 
-static int reload(void *approvals)
+static int approval_follow_reload(void *approvals)
 {
 	struct approvals *a = approvals;
 	int r = 0;
@@ -82,11 +83,11 @@ int approvals_follow(struct approvals *a)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.find = find,
+		.find = approval_follow_find,
 		.key = key_of,
-		.read = read_rows,
+		.read = approval_follow_read_rows,
 		.sync = take_found,
-		.reload = reload,
+		.reload = approval_follow_reload,
 		.list = list_pending,
 	};
 	const struct records_opts opts = {

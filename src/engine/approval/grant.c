@@ -82,8 +82,8 @@ static void grant_finished(struct work *w, int result)
 	change_free(c);
 }
 
-static int submit(struct approvals *a, const struct grant *row, bool removes,
-		  const struct approval_client *from, approval_fn fn, void *arg)
+static int approval_grant_submit(struct approvals *a, const struct grant *row, bool removes,
+				 const struct approval_client *from, approval_fn fn, void *arg)
 {
 	struct grant_change *c = calloc(1, sizeof(*c));
 	int r;
@@ -146,12 +146,12 @@ int grant_add(struct approvals *a, const struct grant *in, const struct approval
 		row.created_ms = clock_utc_ms();
 	if (row.uses <= 0)
 		row.uses = -1;
-	return r ?: submit(a, &row, false, from, fn, arg);
+	return r ?: approval_grant_submit(a, &row, false, from, fn, arg);
 }
 
 int grant_remove(struct approvals *a, struct text id, const struct approval_client *from,
 		 approval_fn fn, void *arg, struct error *error)
 {
 	return text_check(id, "id", APPROVAL_ID_MAX, error)
-		       ?: submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
+		       ?: approval_grant_submit(a, &(struct grant) {.id = id}, true, from, fn, arg);
 }

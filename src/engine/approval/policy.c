@@ -22,20 +22,20 @@
 enum part { PART_NONE, PART_SOME, PART_ALL };
 
 /* What was examined. */
-struct seen {
+struct approval_policy_seen {
 	bool fits;
 	bool misses;
 	bool together; /* no single text, but the texts of a list joined */
 	int err;
 };
 
-static void see(struct seen *seen, bool fits)
+static void see(struct approval_policy_seen *seen, bool fits)
 {
 	seen->fits = seen->fits || fits;
 	seen->misses = seen->misses || !fits;
 }
 
-static enum part part_of(struct seen seen)
+static enum part part_of(struct approval_policy_seen seen)
 {
 	if (!seen.fits)
 		return seen.together ? PART_SOME : PART_NONE;
@@ -43,7 +43,7 @@ static enum part part_of(struct seen seen)
 }
 
 /* A reader that uses C strings stops at a NUL: such a text matches in part at best. */
-static void see_text(struct text glob, struct text t, struct seen *seen)
+static void see_text(struct text glob, struct text t, struct approval_policy_seen *seen)
 {
 	const char *nul = text_find(t, '\0');
 
@@ -71,7 +71,7 @@ static struct text word_of(const struct value *v)
 
 /* The words of a command may be separate elements of a list: only rules that deny look at them
  * joined. */
-static void see_words(struct text glob, const struct value *list, struct seen *seen)
+static void see_words(struct text glob, const struct value *list, struct approval_policy_seen *seen)
 {
 	CLEANUP(buf_donep) struct buf line;
 
@@ -91,7 +91,7 @@ static void see_words(struct text glob, const struct value *list, struct seen *s
 }
 
 /* Everything in a tree, including the names of members. The unpacker bounds its depth. */
-static void see_tree(struct text glob, const struct value *v, struct seen *seen)
+static void see_tree(struct text glob, const struct value *v, struct approval_policy_seen *seen)
 {
 	if (is_leaf(v)) {
 		see_text(glob, word_of(v), seen);
@@ -108,7 +108,7 @@ static void see_tree(struct text glob, const struct value *v, struct seen *seen)
 }
 
 /* Only the texts. */
-static void see_texts(struct text glob, const struct value *v, struct seen *seen)
+static void see_texts(struct text glob, const struct value *v, struct approval_policy_seen *seen)
 {
 	if (v->kind == VALUE_STRING)
 		see_text(glob, word_of(v), seen);
@@ -119,7 +119,7 @@ static void see_texts(struct text glob, const struct value *v, struct seen *seen
 }
 
 /* The input, unpacked on first use. */
-struct look {
+struct approval_policy_look {
 	struct arena *arena;
 	const struct approval *row;
 	struct value *input;
@@ -146,9 +146,9 @@ static bool split_member(struct text glob, struct text *ret_name, struct text *r
 
 /* Every member of that name, if there are several. A name that only some readers take for it
  * matches in part at best. */
-static enum part member_fits(struct text name, struct text glob, struct look *l)
+static enum part member_fits(struct text name, struct text glob, struct approval_policy_look *l)
 {
-	struct seen seen = {0};
+	struct approval_policy_seen seen = {0};
 
 	value_each (child, l->input) {
 		const struct text key = {.data = child->key, .len = child->key_len};
@@ -165,10 +165,10 @@ static enum part member_fits(struct text name, struct text glob, struct look *l)
 
 /* The names of the input's own members are chosen by the tool, those further down by the agent:
  * rules that deny look at the latter, too. */
-static enum part any_fits(struct text glob, struct look *l)
+static enum part any_fits(struct text glob, struct approval_policy_look *l)
 {
-	struct seen texts = {0};
-	struct seen all = {0};
+	struct approval_policy_seen texts = {0};
+	struct approval_policy_seen all = {0};
 	enum part part;
 
 	see_texts(glob, l->input, &texts);
@@ -179,14 +179,14 @@ static enum part any_fits(struct text glob, struct look *l)
 	return part == PART_NONE && part_of(all) != PART_NONE ? PART_SOME : part;
 }
 
-static bool look_at_input(struct look *l)
+static bool look_at_input(struct approval_policy_look *l)
 {
 	if (!l->input && l->err == 0)
 		l->err = value_unpack(l->arena, l->row->input.bytes, &l->input);
 	return l->err == 0;
 }
 
-static enum part input_fits(struct look *l, struct text glob)
+static enum part input_fits(struct approval_policy_look *l, struct text glob)
 {
 	struct text name, rest;
 
@@ -200,14 +200,14 @@ static bool fits(const char *glob, struct text t)
 	return !glob || glob_fits(text_of(glob), t);
 }
 
-static enum part rule_fits(const struct approval_rule *rule, struct look *l)
+static enum part rule_fits(const struct approval_rule *rule, struct approval_policy_look *l)
 {
 	if (!fits(rule->agent, l->row->agent) || !fits(rule->tool, l->row->tool))
 		return PART_NONE;
 	return rule->input ? input_fits(l, text_of(rule->input)) : PART_ALL;
 }
 
-static enum part grant_fits(const struct grant *g, struct look *l)
+static enum part grant_fits(const struct grant *g, struct approval_policy_look *l)
 {
 	const struct approval *row = l->row;
 
@@ -219,7 +219,7 @@ static enum part grant_fits(const struct grant *g, struct look *l)
 }
 
 /* To be allowed, it must match as a whole and be readable in one way only. */
-static bool allows(struct look *l, enum part part)
+static bool allows(struct approval_policy_look *l, enum part part)
 {
 	struct text key;
 
@@ -258,7 +258,7 @@ static int decide(struct arena *arena, struct approval *row, bool denies, const 
  * an earlier rule that denies.
  */
 static const struct approval_rule *last_that_fits(const struct approval_rules *rules,
-						  struct look *l)
+						  struct approval_policy_look *l)
 {
 	const struct approval_rule *asks = NULL;
 
@@ -280,7 +280,7 @@ static const struct approval_rule *last_that_fits(const struct approval_rules *r
 	return asks;
 }
 
-static bool grant_decides(const struct grant *g, struct look *l)
+static bool grant_decides(const struct grant *g, struct approval_policy_look *l)
 {
 	enum part part = grant_fits(g, l);
 
@@ -288,7 +288,7 @@ static bool grant_decides(const struct grant *g, struct look *l)
 }
 
 /* Grants that deny come first. Another request may have taken the last use. */
-static int use_grant(struct connection *db, struct look *l, struct approval *row,
+static int use_grant(struct connection *db, struct approval_policy_look *l, struct approval *row,
 		     const struct grant *grants, unsigned n, enum grant_verdict verdict)
 {
 	for (unsigned i = 0; i < n && row->status == APPROVAL_PENDING; i++) {
@@ -307,7 +307,7 @@ static int use_grant(struct connection *db, struct look *l, struct approval *row
 	return 0;
 }
 
-static int by_grants(struct connection *db, struct look *l, struct approval *row)
+static int by_grants(struct connection *db, struct approval_policy_look *l, struct approval *row)
 {
 	struct grant *grants;
 	unsigned n = 0;
@@ -319,7 +319,7 @@ static int by_grants(struct connection *db, struct look *l, struct approval *row
 int policy_decide(struct connection *db, struct arena *arena, const struct approval_rules *rules,
 		  struct approval *row)
 {
-	struct look l = {.arena = arena, .row = row};
+	struct approval_policy_look l = {.arena = arena, .row = row};
 	const struct approval_rule *rule;
 	int r;
 

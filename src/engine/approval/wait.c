@@ -34,9 +34,9 @@ void waiters_free(struct list *waiters)
 		free(list_entry(at, struct approval_waiter, link));
 }
 
-static int ask(struct approvals *a, const struct approval_new *in,
-	       const struct approval_waiter *how, struct approval_waiter **ret_waiter,
-	       struct error *error)
+static int approval_wait_ask(struct approvals *a, const struct approval_new *in,
+			     const struct approval_waiter *how, struct approval_waiter **ret_waiter,
+			     struct error *error)
 {
 	struct approval_waiter *w = malloc(sizeof(*w));
 	int r;
@@ -59,7 +59,7 @@ int approval_wait(struct approvals *a, const struct approval_new *in, approval_f
 {
 	const struct approval_waiter how = {.on_kept = on_kept, .fn = fn, .arg = arg};
 
-	return ask(a, in, &how, ret_waiter, error);
+	return approval_wait_ask(a, in, &how, ret_waiter, error);
 }
 
 int approval_request(struct approvals *a, const struct approval_new *in, approval_fn fn, void *arg,
@@ -68,7 +68,7 @@ int approval_request(struct approvals *a, const struct approval_new *in, approva
 	const struct approval_waiter how = {.fn = fn, .arg = arg, .until_stored = true};
 	struct approval_waiter *never_leaves;
 
-	return ask(a, in, &how, &never_leaves, error);
+	return approval_wait_ask(a, in, &how, &never_leaves, error);
 }
 
 static void leave(struct approval_waiter *w, bool abandoned)

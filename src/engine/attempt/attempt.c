@@ -101,7 +101,7 @@ static void on_started(void *arg, int result, const struct error *error)
 	a->ops->on_started(a->arg, result, error);
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+static void attempt_on_output(void *arg, bool is_stderr, const char *data, size_t n)
 {
 	struct attempt *a = arg;
 
@@ -137,7 +137,7 @@ int attempt_run(struct attempt *a, struct loop *loop, struct supervised_opts *op
 		struct error *error)
 {
 	opts->on_started = a->ops->on_started ? on_started : NULL;
-	opts->on_output = on_output;
+	opts->on_output = attempt_on_output;
 	opts->sweeps = sweeps;
 	opts->on_exit = on_exit;
 	opts->arg = a;

@@ -88,7 +88,7 @@ static int submit_task(struct firing *f, struct error *error)
 
 /* ---- a program ---- */
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+static void automation_action_on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct firing *f = arg;
 	size_t n = len < RULE_OUTPUT_MAX ? len : RULE_OUTPUT_MAX;
@@ -141,7 +141,7 @@ static int start_program(struct firing *f, const char *const *argv, const char *
 		.env = environment_list(automation->env),
 		.more_env = more_env,
 		.cwd = project.len > 0 ? project.data : NULL,
-		.on_output = on_output,
+		.on_output = automation_action_on_output,
 		.on_exit = on_exit_of,
 		.grace_ms = GRACE_MS,
 		.arg = f,
@@ -238,7 +238,7 @@ static bool is_passing(const struct http_answer *answer)
 	       answer->status == 429;
 }
 
-static void on_answer(void *arg, const struct http_answer *answer)
+static void automation_action_on_answer(void *arg, const struct http_answer *answer)
 {
 	struct firing *f = arg;
 	unsigned wait = 1000U << f->n_tries;
@@ -274,7 +274,7 @@ static int post(struct firing *f)
 		.body = f->body,
 		.connect_timeout_ms = WEBHOOK_MS,
 		.total_timeout_ms = WEBHOOK_MS,
-		.on_done = on_answer,
+		.on_done = automation_action_on_answer,
 		.arg = f,
 	};
 	const struct http_client_opts client = {.connections = 0};

@@ -165,7 +165,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 
 /* ---- the question ---- */
 
-static int ask(struct firing *f, struct error *error)
+static int automation_approval_ask(struct firing *f, struct error *error)
 {
 	const struct rule *d = &f->rule->def;
 	char tool[sizeof(asker) + 1 + RULE_ID_MAX];
@@ -201,7 +201,7 @@ void firing_ask(struct firing *f)
 		firing_done(f, OUTCOME_TOO_MANY_WAITING, "too many rules are waiting for approval");
 		return;
 	}
-	r = ask(f, &error);
+	r = automation_approval_ask(f, &error);
 	if (r == 0)
 		return;
 	firing_stop_waiting(f);

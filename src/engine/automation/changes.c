@@ -16,7 +16,7 @@ struct folder {
 };
 
 /* A file that changed. */
-struct pending {
+struct automation_changes_pending {
 	struct list link; /* in changes.pending, earliest first */
 	enum change change;
 	uint64_t due_ms;
@@ -48,14 +48,14 @@ enum change change_of(enum watch_event event)
 	return changes[event];
 }
 
-static struct pending *first_pending(const struct changes *c)
+static struct automation_changes_pending *first_pending(const struct changes *c)
 {
 	struct list *first = list_first(&c->pending);
 
-	return first ? list_entry(first, struct pending, link) : NULL;
+	return first ? list_entry(first, struct automation_changes_pending, link) : NULL;
 }
 
-static void drop(struct changes *c, struct pending *p)
+static void drop(struct changes *c, struct automation_changes_pending *p)
 {
 	list_remove(&p->link);
 	c->n_pending--;
@@ -64,7 +64,7 @@ static void drop(struct changes *c, struct pending *p)
 
 static void tell_first(struct changes *c)
 {
-	struct pending *p = first_pending(c);
+	struct automation_changes_pending *p = first_pending(c);
 
 	c->opts.tell(c->opts.arg, p->change, p->path);
 	drop(c, p);
@@ -72,7 +72,7 @@ static void tell_first(struct changes *c)
 
 static void arm(struct changes *c)
 {
-	const struct pending *p = first_pending(c);
+	const struct automation_changes_pending *p = first_pending(c);
 	uint64_t now = loop_now_ms(c->opts.loop);
 
 	if (p)
@@ -83,7 +83,7 @@ static void on_quiet(void *arg)
 {
 	struct changes *c = arg;
 	uint64_t now = loop_now_ms(c->opts.loop);
-	const struct pending *p;
+	const struct automation_changes_pending *p;
 
 	while ((p = first_pending(c)) && p->due_ms <= now)
 		tell_first(c);
@@ -91,10 +91,11 @@ static void on_quiet(void *arg)
 }
 
 /* Linear in the files that changed within the quiet time: fine for a checkout of thousands. */
-static struct pending *find_pending(const struct changes *c, const char *path)
+static struct automation_changes_pending *find_pending(const struct changes *c, const char *path)
 {
 	list_for_each (at, following, (struct list *)&c->pending) {
-		struct pending *p = list_entry(at, struct pending, link);
+		struct automation_changes_pending *p =
+			list_entry(at, struct automation_changes_pending, link);
 
 		if (strcmp(p->path, path) == 0)
 			return p;
@@ -102,10 +103,11 @@ static struct pending *find_pending(const struct changes *c, const char *path)
 	return NULL;
 }
 
-static struct pending *new_pending(struct changes *c, enum change change, const char *path)
+static struct automation_changes_pending *new_pending(struct changes *c, enum change change,
+						      const char *path)
 {
 	size_t n = strlen(path) + 1;
-	struct pending *p = malloc(sizeof(*p) + n);
+	struct automation_changes_pending *p = malloc(sizeof(*p) + n);
 
 	if (!p)
 		return NULL;
@@ -129,7 +131,7 @@ unsigned changes_count(const struct changes *c)
 
 int changes_note(struct changes *c, enum change change, const char *path)
 {
-	struct pending *p = find_pending(c, path);
+	struct automation_changes_pending *p = find_pending(c, path);
 
 	if (p) {
 		p->change = c->opts.merge(p->change, change);
@@ -223,7 +225,7 @@ void changes_free(struct changes *c)
 		free(f);
 	}
 	list_for_each (at, following, &c->pending)
-		free(list_entry(at, struct pending, link));
+		free(list_entry(at, struct automation_changes_pending, link));
 	timer_free(c->timer);
 	free(c);
 }

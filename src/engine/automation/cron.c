@@ -11,7 +11,7 @@ static const char *const month_names[] = {"jan", "feb", "mar", "apr", "may", "ju
 					  "aug", "sep", "oct", "nov", "dec", NULL};
 static const char *const day_names[] = {"sun", "mon", "tue", "wed", "thu", "fri", "sat", NULL};
 
-struct field {
+struct automation_cron_field {
 	const char *name;
 	int min, max;
 	const char *const *names; /* of min and the following numbers; or NULL */
@@ -19,7 +19,7 @@ struct field {
 };
 
 /* A weekday may be 7, which means 0. */
-static const struct field fields[] = {
+static const struct automation_cron_field fields[] = {
 	{"minute", 0, 59, NULL, offsetof(struct cron, minutes)},
 	{"hour", 0, 23, NULL, offsetof(struct cron, hours)},
 	{"day of month", 1, 31, NULL, offsetof(struct cron, days)},
@@ -74,7 +74,7 @@ static struct text take_until(struct text *t, char sign, bool *ret_found)
 	return part;
 }
 
-static int refuse_part(struct error *error, const struct field *f, struct text part,
+static int refuse_part(struct error *error, const struct automation_cron_field *f, struct text part,
 		       const char *text)
 {
 	return refuse_field(error, "cron", "cron: %s '%.*s': %s", f->name,
@@ -92,7 +92,8 @@ static bool parse_digits(struct text t, int *ret)
 }
 
 /* A number or a name. */
-static int parse_value(const struct field *f, struct text t, int *ret, struct error *error)
+static int parse_value(const struct automation_cron_field *f, struct text t, int *ret,
+		       struct error *error)
 {
 	for (int i = 0; f->names && f->names[i]; i++) {
 		if (t.len == 3 && strncasecmp(f->names[i], t.data, 3) == 0) {
@@ -113,7 +114,7 @@ static int parse_value(const struct field *f, struct text t, int *ret, struct er
 }
 
 /* "*", "a" or "a-b" */
-static int parse_range(const struct field *f, struct text t, int *low, int *high,
+static int parse_range(const struct automation_cron_field *f, struct text t, int *low, int *high,
 		       struct error *error)
 {
 	struct text rest = t;
@@ -140,7 +141,8 @@ static int parse_range(const struct field *f, struct text t, int *low, int *high
 }
 
 /* One element of a list: a range, perhaps with a step. */
-static int parse_part(const struct field *f, struct text t, uint64_t *set, struct error *error)
+static int parse_part(const struct automation_cron_field *f, struct text t, uint64_t *set,
+		      struct error *error)
 {
 	struct text rest = t;
 	bool stepped;
@@ -159,7 +161,8 @@ static int parse_part(const struct field *f, struct text t, uint64_t *set, struc
 	return 0;
 }
 
-static int parse_field(const struct field *f, struct text t, uint64_t *set, struct error *error)
+static int parse_field(const struct automation_cron_field *f, struct text t, uint64_t *set,
+		       struct error *error)
 {
 	bool more = true;
 

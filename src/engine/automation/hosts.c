@@ -50,7 +50,8 @@ int firing_claim_event(struct firing *f, struct connection *c, bool *ret_claimed
 /* ---- what others do ---- */
 
 /* A rule's key is its project and its id, without an id that of the project's switch. */
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool automation_hosts_heard(void *arg, const struct event *e, struct text *ret_project,
+				   struct text *ret_id)
 {
 	struct text id = packed_text(packed_find(e->data, "rule_id"));
 
@@ -76,7 +77,8 @@ static int add_row(struct arena *a, struct record_found *found, struct text name
 	return 0;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int automation_hosts_read_rows(void *arg, int lane, struct arena *a,
+				      struct record_found *found, unsigned n)
 {
 	const struct automation *automation = arg;
 	struct text *names = arena_alloc(a, (n + 1) * sizeof(names[0]));
@@ -118,7 +120,7 @@ static void take_found(void *arg, const struct record_found *found)
 }
 
 /* With the switches of their projects, and the global one. */
-static int reload(void *arg)
+static int automation_hosts_reload(void *arg)
 {
 	struct automation *a = arg;
 	int r = records_want(&a->records, TEXT(""), TEXT(""));
@@ -139,10 +141,10 @@ int automation_follow(struct automation *a)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.heard = heard,
-		.read = read_rows,
+		.heard = automation_hosts_heard,
+		.read = automation_hosts_read_rows,
 		.sync = take_found,
-		.reload = reload,
+		.reload = automation_hosts_reload,
 	};
 	const struct records_opts opts = {
 		.events = a->opts.events,

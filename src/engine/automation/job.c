@@ -78,7 +78,7 @@ static int job_new(const char *id, const struct value *data, struct live_job **r
 	return 0;
 }
 
-static struct live_job *find(const struct jobs *jobs, struct text id)
+static struct live_job *automation_job_find(const struct jobs *jobs, struct text id)
 {
 	list_for_each (at, following, &jobs->list) {
 		struct live_job *j = list_entry(at, struct live_job, link);
@@ -199,7 +199,7 @@ static int set_rules(struct jobs *jobs)
 
 /* ---- showing ---- */
 
-static void show(struct jobs *jobs, const struct live_job *j, struct job_info *ret)
+static void automation_job_show(struct jobs *jobs, const struct live_job *j, struct job_info *ret)
 {
 	const struct rule *rule = NULL;
 
@@ -224,7 +224,7 @@ bool job_at(struct jobs *jobs, unsigned i, struct job_info *ret_info)
 	list_for_each (at, following, &jobs->list) {
 		if (i-- > 0)
 			continue;
-		show(jobs, list_entry(at, struct live_job, link), ret_info);
+		automation_job_show(jobs, list_entry(at, struct live_job, link), ret_info);
 		return true;
 	}
 	return false;
@@ -265,7 +265,7 @@ static int change_old(struct job_change *c, struct connection *db)
 	return r;
 }
 
-static int tell(const struct job_change *c)
+static int automation_job_notify(const struct job_change *c)
 {
 	struct event_new e = {.type = !c->job          ? "job.removed"
 				      : c->was_ms == 0 ? "job.added"
@@ -288,13 +288,13 @@ static int change_run(struct work *w, int lane)
 		r = store_job_delete(db, text_of(c->id), &found);
 	else
 		r = c->was_ms == 0 ? add_new(c, db) : change_old(c, db);
-	return r ?: tell(c);
+	return r ?: automation_job_notify(c);
 }
 
 /* It is stored: apply it here, too. job: the new state, which is taken; NULL: it is gone. */
-static int take(struct jobs *jobs, struct text id, struct live_job *job)
+static int automation_job_take(struct jobs *jobs, struct text id, struct live_job *job)
 {
-	struct live_job *old = find(jobs, id);
+	struct live_job *old = automation_job_find(jobs, id);
 
 	if (job && old)
 		list_append(&old->link, &job->link); /* takes its place */
@@ -326,17 +326,17 @@ static void change_finished(struct work *w, int result)
 		records_touch(&c->jobs->records);
 		job = c->job;
 		c->job = NULL;
-		result = take(c->jobs, text_of(c->id), job);
+		result = automation_job_take(c->jobs, text_of(c->id), job);
 	}
 	if (job)
-		show(c->jobs, job, &info);
+		automation_job_show(c->jobs, job, &info);
 	c->fn(c->arg, result, &info, &c->error);
 	change_free(c);
 }
 
 /* Takes ownership of the job. old: what it was; NULL: it is new. */
-static int submit(struct jobs *jobs, const char *id, struct live_job *job,
-		  const struct live_job *old, job_fn fn, void *arg)
+static int automation_job_submit(struct jobs *jobs, const char *id, struct live_job *job,
+				 const struct live_job *old, job_fn fn, void *arg)
 {
 	struct job_change *c = calloc(1, sizeof(*c));
 	int r;
@@ -420,7 +420,8 @@ int job_add(struct jobs *jobs, const struct value *data, job_fn fn, void *arg, s
 	if (jobs->n >= JOBS_MAX)
 		return refuse(error, REFUSE_LIMIT, "too many jobs (limit %d)", JOBS_MAX);
 	name_job(id, clock_utc_ms());
-	return make(jobs, id, data, &job, error) ?: submit(jobs, id, job, NULL, fn, arg);
+	return make(jobs, id, data, &job, error)
+		       ?: automation_job_submit(jobs, id, job, NULL, fn, arg);
 }
 
 static int get(const struct jobs *jobs, struct text id, struct live_job **ret_job,
@@ -430,7 +431,7 @@ static int get(const struct jobs *jobs, struct text id, struct live_job **ret_jo
 
 	if (r != 0)
 		return r;
-	*ret_job = find(jobs, id);
+	*ret_job = automation_job_find(jobs, id);
 	if (*ret_job)
 		return 0;
 	return refuse(error, REFUSE_NOT_FOUND, "job not found: %.*s", TEXT_ARGS(text_cut(id, 100)));
@@ -446,7 +447,8 @@ static const struct value *namesake(const struct value *v, const struct value *k
 	return NULL;
 }
 
-static void put(struct object_builder *w, const struct value *name, const struct value *v)
+static void automation_job_put(struct object_builder *w, const struct value *name,
+			       const struct value *v)
 {
 	char *key = arena_copy(w->arena, name->key, name->key_len);
 
@@ -465,7 +467,7 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 	object_begin(&w, a);
 	value_each (m, old) {
 		if (!namesake(patch, m))
-			put(&w, m, m);
+			automation_job_put(&w, m, m);
 	}
 	value_each (m, patch) {
 		const struct value *was = deep ? namesake(old, m) : NULL;
@@ -478,7 +480,7 @@ static int merge(struct arena *a, const struct value *old, const struct value *p
 				return r;
 		}
 		if (m->kind != VALUE_NULL)
-			put(&w, m, to);
+			automation_job_put(&w, m, to);
 	}
 	*ret = w.root;
 	return w.err;
@@ -504,14 +506,14 @@ int job_update(struct jobs *jobs, struct text id, const struct value *patch, job
 	/* Later than that, whatever our clock says: others see by this that it has changed. */
 	if (fresh->job.updated_ms <= old->job.updated_ms)
 		fresh->job.updated_ms = old->job.updated_ms + 1;
-	return submit(jobs, old->id, fresh, old, fn, arg);
+	return automation_job_submit(jobs, old->id, fresh, old, fn, arg);
 }
 
 int job_remove(struct jobs *jobs, struct text id, job_fn fn, void *arg, struct error *error)
 {
 	struct live_job *j;
 
-	return get(jobs, id, &j, error) ?: submit(jobs, j->id, NULL, j, fn, arg);
+	return get(jobs, id, &j, error) ?: automation_job_submit(jobs, j->id, NULL, j, fn, arg);
 }
 
 /* ---- running one now ---- */
@@ -526,11 +528,11 @@ struct job_now {
 static void on_run(void *arg, int result, const struct error *error)
 {
 	struct job_now *n = arg;
-	const struct live_job *j = find(n->jobs, text_of(n->id));
+	const struct live_job *j = automation_job_find(n->jobs, text_of(n->id));
 	struct job_info info = {.id = n->id};
 
 	if (j)
-		show(n->jobs, j, &info);
+		automation_job_show(n->jobs, j, &info);
 	n->fn(n->arg, result, &info, error);
 	free(n);
 }
@@ -572,7 +574,8 @@ static int job_of_row(struct arena *a, const struct job *row, struct live_job **
 	return 0;
 }
 
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int automation_job_read_rows(void *arg, int lane, struct arena *a,
+				    struct record_found *found, unsigned n)
 {
 	const struct jobs *jobs = arg;
 	const struct text *ids = record_ids(a, found, n);
@@ -592,7 +595,7 @@ static void take_found(void *arg, const struct record_found *found)
 {
 	struct jobs *jobs = arg;
 	const struct job *row = found->row;
-	const struct live_job *old = find(jobs, found->id);
+	const struct live_job *old = automation_job_find(jobs, found->id);
 	struct live_job *fresh = NULL;
 	struct arena a;
 	int r = 0;
@@ -603,14 +606,14 @@ static void take_found(void *arg, const struct record_found *found)
 	if (row)
 		r = job_of_row(&a, row, &fresh);
 	if (r == 0)
-		r = take(jobs, found->id, fresh);
+		r = automation_job_take(jobs, found->id, fresh);
 	arena_done(&a);
 	if (r != 0)
 		log_err("could not load job from another host, restart koined to retry", "job=%.*s",
 			TEXT_ARGS(found->id));
 }
 
-static int reload(void *arg)
+static int automation_job_reload(void *arg)
 {
 	struct jobs *jobs = arg;
 	int r = 0;
@@ -639,9 +642,9 @@ static int follow(struct jobs *jobs)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.read = read_rows,
+		.read = automation_job_read_rows,
 		.sync = take_found,
-		.reload = reload,
+		.reload = automation_job_reload,
 		.list = list_ids,
 	};
 	const struct records_opts opts = {

@@ -49,7 +49,7 @@ static int read_execution(struct arena *a, const struct event *from, struct rule
 	return 0;
 }
 
-static bool is_wanted(const struct event *e, struct text project)
+static bool automation_log_is_wanted(const struct event *e, struct text project)
 {
 	return !project.data || text_equal(e->project.data ? e->project : TEXT(""), project);
 }
@@ -76,7 +76,7 @@ static int read_page(struct connection *c, struct store_event_query *q, struct t
 	arena_init(&page, PAGE_ARENA_MAX);
 	r = store_event_list(c, q, &page, &rows);
 	for (unsigned k = 0; r == 0 && k < rows.n && *n < limit; k++) {
-		if (is_wanted(&rows.rows[k], project))
+		if (automation_log_is_wanted(&rows.rows[k], project))
 			r = read_execution(arena, &rows.rows[k], &log[(*n)++]);
 	}
 	arena_done(&page);

@@ -69,7 +69,7 @@ void execution_done(struct execution *e)
 	*e = (struct execution) {.texts = NULL};
 }
 
-static struct text put(char **at, struct text t)
+static struct text automation_outcome_put(char **at, struct text t)
 {
 	struct text copy = {.data = *at, .len = t.len};
 
@@ -94,13 +94,13 @@ static void remember(const struct firing *f)
 	if (!at)
 		return;
 	e->told = (struct rule_execution) {
-		.rule = put(&at, d->id),
-		.project = put(&at, d->project),
-		.event_type = put(&at, f->type),
+		.rule = automation_outcome_put(&at, d->id),
+		.project = automation_outcome_put(&at, d->project),
+		.event_type = automation_outcome_put(&at, f->type),
 		.status = text_of(outcomes[f->outcome].status),
 		.time_ms = f->now_ms,
-		.task = put(&at, f->task),
-		.error = put(&at, f->error),
+		.task = automation_outcome_put(&at, f->task),
+		.error = automation_outcome_put(&at, f->error),
 	};
 	a->log_next = (a->log_next + 1) % RULE_LOG_MAX;
 	a->n_log += a->n_log < RULE_LOG_MAX;

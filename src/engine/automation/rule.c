@@ -64,7 +64,7 @@ static bool has_nul(struct text t)
 	return text_find(t, '\0');
 }
 
-static int check(struct live_rule *r, struct error *error)
+static int automation_rule_check(struct live_rule *r, struct error *error)
 {
 	const struct rule *d = &r->def;
 
@@ -195,7 +195,7 @@ int rule_new(struct automation *a, struct text origin, const struct rule *in,
 	     struct live_rule **ret_rule, struct error *error)
 {
 	static int (*const steps[])(struct live_rule * r, struct error * error) = {
-		check, copy_all, make_trigger, make_conditions, check_action,
+		automation_rule_check, copy_all, make_trigger, make_conditions, check_action,
 	};
 	struct live_rule *r = calloc(1, sizeof(*r));
 

@@ -32,8 +32,8 @@ static void add_value(const struct automation *a, struct arena *arena, const str
 	buf_add(out, t.data, t.len);
 }
 
-static void fill(const struct automation *a, struct arena *arena, struct text from,
-		 const struct value *event, struct buf *out)
+static void automation_template_fill(const struct automation *a, struct arena *arena,
+				     struct text from, const struct value *event, struct buf *out)
 {
 	while (from.len > 0) {
 		const char *open = memmem(from.data, from.len, "{{", 2);
@@ -66,7 +66,7 @@ int template_fill(const struct automation *a, struct arena *arena, struct text f
 	int r;
 
 	buf_init(&out, PROMPT_MAX);
-	fill(a, arena, from, event, &out);
+	automation_template_fill(a, arena, from, event, &out);
 	r = out.err;
 	if (r == 0)
 		r = arena_copy_text(arena, (struct text) {out.data ? out.data : "", out.len},

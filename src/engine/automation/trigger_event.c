@@ -120,7 +120,7 @@ void automation_event(struct automation *a, struct text project, struct text sou
 
 /* ---- the log ---- */
 
-static bool is_wanted(struct automation *a, const struct happening *h)
+static bool automation_trigger_event_is_wanted(struct automation *a, const struct happening *h)
 {
 	list_for_each (at, following, &a->rules) {
 		if (may_be_meant(list_entry(at, struct live_rule, link), h))
@@ -131,7 +131,7 @@ static bool is_wanted(struct automation *a, const struct happening *h)
 
 /* Events that occur while rules are being armed wait for them: rules count from when they were
  * set. */
-static enum event_look look(void *arg)
+static enum event_look automation_trigger_event_look(void *arg)
 {
 	const struct automation *a = arg;
 
@@ -159,11 +159,11 @@ static int on_event(void *arg, const struct event *e)
 	struct value *payload = NULL;
 	struct arena arena;
 
-	if (look(a) != EVENT_TAKES)
+	if (automation_trigger_event_look(a) != EVENT_TAKES)
 		return -ENOBUFS;
 	matching_begin(a);
 	/* Most events concern no rule: do not unpack those. */
-	if (a->stopping || !is_wanted(a, &h))
+	if (a->stopping || !automation_trigger_event_is_wanted(a, &h))
 		return 0;
 	arena_init(&arena, EVENT_ARENA_MAX);
 	if (event_payload(&arena, e, &payload) == 0) {
@@ -186,7 +186,7 @@ void rules_listen(struct automation *a)
 	const struct event_sink sink = {
 		.on_event = on_event,
 		.on_gone = on_gone,
-		.look = look,
+		.look = automation_trigger_event_look,
 		.arg = a,
 	};
 	const struct event_filter all = {.n_types = 0};

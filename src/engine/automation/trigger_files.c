@@ -61,7 +61,7 @@ static bool has_extension(const struct live_rule *r, struct text path)
 	return false;
 }
 
-static bool is_wanted(const struct folder_watch *w, const char *path)
+static bool automation_trigger_files_is_wanted(const struct folder_watch *w, const char *path)
 {
 	const char *at = path + strlen(w->path);
 
@@ -121,7 +121,7 @@ static bool is_root(const struct live_rule *r, const char *path)
 	return false;
 }
 
-static void tell(void *arg, enum change change, const char *path)
+static void automation_trigger_files_notify(void *arg, enum change change, const char *path)
 {
 	struct live_rule *r = arg;
 	struct object_builder payload;
@@ -166,7 +166,7 @@ static void on_change(void *arg, enum watch_event event, const char *path)
 		changed(w, CHANGE_MODIFY, w->path);
 	else if (event == WATCH_DELETE && strcmp(path, w->path) == 0)
 		suspend(w, "the folder was deleted");
-	else if (is_wanted(w, path))
+	else if (automation_trigger_files_is_wanted(w, path))
 		changed(w, change_of(event), path);
 }
 
@@ -246,7 +246,7 @@ void rule_watch(struct live_rule *r)
 		.quiet_ms = r->def.debounce_ms,
 		.from_first = true,
 		.merge = merge,
-		.tell = tell,
+		.tell = automation_trigger_files_notify,
 		.arg = r,
 	};
 

@@ -71,7 +71,7 @@ static uint64_t count_wanted(const struct live_rule *r, const struct due *d, boo
 	return 0;
 }
 
-static void look(struct live_rule *r, int64_t now, bool jumped)
+static void automation_trigger_time_look(struct live_rule *r, int64_t now, bool jumped)
 {
 	struct due d = {.n = 0};
 	bool missed = jumped || !r->looked;
@@ -106,7 +106,7 @@ void schedules_look(struct automation *a)
 		struct live_rule *r = list_entry(at, struct live_rule, link);
 
 		if (r->schedule && r->armed)
-			look(r, now, jumped);
+			automation_trigger_time_look(r, now, jumped);
 	}
 	schedules_set(a);
 }

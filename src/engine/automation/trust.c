@@ -69,7 +69,8 @@ static struct kept *get_kept(struct trust *t, struct text folder)
 	return k->folder ? k : NULL;
 }
 
-static int keep(struct trust *t, struct text folder, struct text digest, int64_t ms)
+static int automation_trust_keep(struct trust *t, struct text folder, struct text digest,
+				 int64_t ms)
 {
 	struct kept *k = get_kept(t, folder);
 
@@ -99,7 +100,7 @@ int trust_new(struct store *store, struct events *events, struct trust **ret_tru
 	arena_init(&a, KEPT_ARENA_MAX);
 	r = store_trust_list(store_writer(store), &a, &rows, &n);
 	for (unsigned i = 0; r == 0 && i < n; i++)
-		r = keep(t, rows[i].folder, rows[i].digest, rows[i].trusted_ms);
+		r = automation_trust_keep(t, rows[i].folder, rows[i].digest, rows[i].trusted_ms);
 	arena_done(&a);
 	if (r != 0)
 		trust_free(t);
@@ -240,7 +241,7 @@ int trust_write(struct trust *t, struct text folder, struct text digest, int64_t
 static int set(struct trust *t, struct text folder, struct text digest, int64_t now_ms)
 {
 	const struct trust_offer *o = find_offer(t, folder);
-	int r = keep(t, folder, digest, now_ms);
+	int r = automation_trust_keep(t, folder, digest, now_ms);
 
 	if (r != 0)
 		return r;
@@ -259,14 +260,16 @@ int trust_set(struct trust *t, struct text folder, struct text digest, int64_t n
 
 /* ---- other hosts ---- */
 
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool automation_trust_heard(void *arg, const struct event *e, struct text *ret_project,
+				   struct text *ret_id)
 {
 	*ret_id = e->project;
 	return true;
 }
 
 /* There are few. */
-static int read_rows(void *arg, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int automation_trust_read_rows(void *arg, int lane, struct arena *a,
+				      struct record_found *found, unsigned n)
 {
 	const struct trust *t = arg;
 	struct project_trust *rows;
@@ -296,7 +299,7 @@ static void take_found(void *arg, const struct record_found *found)
 			"project=%.*s", TEXT_ARGS(found->id));
 }
 
-static int reload(void *arg)
+static int automation_trust_reload(void *arg)
 {
 	struct trust *t = arg;
 	int r = 0;
@@ -325,10 +328,10 @@ int trust_follow(struct trust *t, struct loop *loop, struct workers *workers)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 2,
-		.heard = heard,
-		.read = read_rows,
+		.heard = automation_trust_heard,
+		.read = automation_trust_read_rows,
 		.sync = take_found,
-		.reload = reload,
+		.reload = automation_trust_reload,
 		.list = list_folders,
 	};
 	const struct records_opts opts = {

@@ -16,7 +16,7 @@ static bool is_ours(const struct bridge *m, struct text id)
 	       id.data[BRIDGE_ID_START - 1] == '-' && id.data[BRIDGE_ID_START + n] == '-';
 }
 
-static void keep(void *bridge, const struct approval *row)
+static void bridge_left_keep(void *bridge, const struct approval *row)
 {
 	struct bridge *m = bridge;
 	struct text folder = text_cut(row->origin, BRIDGE_FOLDER_MAX);
@@ -34,7 +34,7 @@ static void keep(void *bridge, const struct approval *row)
 
 void bridge_load(struct bridge *m)
 {
-	approvals_each(m->all->opts.approvals, text_of(m->name), keep, m);
+	approvals_each(m->all->opts.approvals, text_of(m->name), bridge_left_keep, m);
 }
 
 static void left_free(struct bridge_left *left)

@@ -157,16 +157,16 @@ void rosters_free(struct chat *chat)
 
 enum { PROBE_TEXT_MAX = 200 };
 
-struct probe;
+struct chat_agents_probe;
 
 struct probed {
-	struct probe *probe;
+	struct chat_agents_probe *probe;
 	struct chat_agent_info info;
 	char text[PROBE_TEXT_MAX];
 	bool answered;
 };
 
-struct probe {
+struct chat_agents_probe {
 	chat_agents_fn fn;
 	void *arg;
 	struct timer *timer;
@@ -180,7 +180,7 @@ struct probe {
 };
 
 /* It lives until the last agent has answered, even if nobody is waiting any more. */
-static void tell(struct probe *p)
+static void chat_agents_notify(struct chat_agents_probe *p)
 {
 	if (p->told)
 		return;
@@ -194,20 +194,20 @@ static void tell(struct probe *p)
 
 static void on_time(void *arg)
 {
-	struct probe *p = arg;
+	struct chat_agents_probe *p = arg;
 
 	for (unsigned i = 0; i < p->n; i++) {
 		if (!p->agents[i].answered)
 			p->agents[i].info.ms = CHAT_PROBE_MS;
 	}
-	tell(p);
+	chat_agents_notify(p);
 	if (p->n_open == 0)
 		free(p);
 }
 
 static void answered(struct probed *a, bool ok, const char *text)
 {
-	struct probe *p = a->probe;
+	struct chat_agents_probe *p = a->probe;
 
 	a->answered = true;
 	a->info.ok = ok;
@@ -216,7 +216,7 @@ static void answered(struct probed *a, bool ok, const char *text)
 		a->text[utf8_whole(a->text, sizeof(a->text) - 1)] = '\0';
 	if (--p->n_open > 0 || p->asking)
 		return;
-	tell(p);
+	chat_agents_notify(p);
 	free(p);
 }
 
@@ -225,7 +225,7 @@ static void on_health(void *arg, const struct agent_health *health)
 	answered(arg, health->ok, health->text ? health->text : "");
 }
 
-static void describe(struct probe *p, const struct chat_roster *roster, unsigned i)
+static void describe(struct chat_agents_probe *p, const struct chat_roster *roster, unsigned i)
 {
 	const struct agent *agent = roster->members[i].agent;
 	struct probed *a = &p->agents[i];
@@ -245,7 +245,8 @@ int chat_probe(struct chat *chat, chat_agents_fn fn, void *arg)
 {
 	const struct chat_roster *roster = chat_roster(chat);
 	unsigned n = roster->n;
-	struct probe *p = calloc(1, sizeof(*p) + n * (sizeof(p->agents[0]) + sizeof(p->infos[0])));
+	struct chat_agents_probe *p =
+		calloc(1, sizeof(*p) + n * (sizeof(p->agents[0]) + sizeof(p->infos[0])));
 	int r = -ENOMEM;
 
 	if (p)

@@ -50,7 +50,7 @@ static void free_compaction(struct errand *e)
 	free(compaction_of(e));
 }
 
-static void finish(struct errand *e, int result, const struct error *error)
+static void chat_compact_finish(struct errand *e, int result, const struct error *error)
 {
 	struct compaction *k = compaction_of(e);
 
@@ -58,7 +58,7 @@ static void finish(struct errand *e, int result, const struct error *error)
 	free_compaction(e);
 }
 
-static void end(struct compaction *k, int result, const struct error *error)
+static void chat_compact_end(struct compaction *k, int result, const struct error *error)
 {
 	if (k->leased)
 		lease_give_back(&k->errand, &k->lease);
@@ -69,7 +69,7 @@ static void on_cancelled(struct errand *e)
 {
 	struct error error = {0};
 
-	end(compaction_of(e), refuse(&error, REFUSE_CANCELLED, "cancelled"), &error);
+	chat_compact_end(compaction_of(e), refuse(&error, REFUSE_CANCELLED, "cancelled"), &error);
 }
 
 static int64_t total_tokens(const struct live_conversation *c)
@@ -108,7 +108,7 @@ static void keep_finished(struct work *w, int result)
 		k->counts.compacted = true;
 		k->counts.tokens_after = total_tokens(c);
 	}
-	end(k, result, &k->error);
+	chat_compact_end(k, result, &k->error);
 	/* Its asker gets the result before the event. */
 	errand_report(&k->errand);
 }
@@ -126,7 +126,7 @@ static int64_t tokens_to_go(const struct live_conversation *c, int64_t up_to)
 }
 
 /* A summary that saves nothing is discarded. */
-static void keep(struct compaction *k, struct text summary)
+static void chat_compact_keep(struct compaction *k, struct text summary)
 {
 	int r = 0;
 
@@ -137,10 +137,10 @@ static void keep(struct compaction *k, struct text summary)
 		if (r == 0)
 			return;
 	}
-	end(k, r, NULL);
+	chat_compact_end(k, r, NULL);
 }
 
-static void on_end(struct errand *e)
+static void chat_compact_on_end(struct errand *e)
 {
 	struct error error = {0};
 	int r = 0;
@@ -152,9 +152,10 @@ static void on_end(struct errand *e)
 	else if (e->text.len == 0)
 		r = refuse(&error, REFUSE_INTERNAL, "the agent's summary is empty");
 	if (r != 0)
-		end(compaction_of(e), r, &error);
+		chat_compact_end(compaction_of(e), r, &error);
 	else
-		keep(compaction_of(e), (struct text) {.data = e->text.data, .len = e->text.len});
+		chat_compact_keep(compaction_of(e),
+				  (struct text) {.data = e->text.data, .len = e->text.len});
 }
 
 /* ---- reading ---- */
@@ -247,11 +248,11 @@ static void read_finished(struct work *w, int result)
 	struct compaction *k = compaction_of_work(w);
 
 	if (result != 0)
-		end(k, result, NULL);
+		chat_compact_end(k, result, NULL);
 	else if (k->errand.cancelled)
 		on_cancelled(&k->errand);
 	else if (k->errand.agent->ops->quotes_only)
-		keep(k, k->summary);
+		chat_compact_keep(k, k->summary);
 	else
 		ask_agent(k);
 }
@@ -294,16 +295,16 @@ static void take_finished(struct work *w, int result)
 	if (result == 0)
 		result = start_reading(k);
 	if (result != 0)
-		end(k, result, &k->error);
+		chat_compact_end(k, result, &k->error);
 }
 
-static int take(struct compaction *k)
+static int chat_compact_take(struct compaction *k)
 {
 	k->lease = lease_of(k->errand.conversation);
 	return errand_submit(&k->errand, take_run, take_finished, true);
 }
 
-static void begin(struct errand *e)
+static void chat_compact_begin(struct errand *e)
 {
 	struct compaction *k = compaction_of(e);
 	const struct live_conversation *c = e->conversation;
@@ -319,18 +320,18 @@ static void begin(struct errand *e)
 		k->counts.tokens_after = k->counts.tokens_before;
 	}
 	if (r == 0 && c->n_turns > CHAT_KEEP_TURNS) {
-		r = take(k);
+		r = chat_compact_take(k);
 		if (r == 0)
 			return;
 	}
-	end(k, r, &error);
+	chat_compact_end(k, r, &error);
 }
 
 static const struct errand_ops compaction_ops = {
-	.begin = begin,
-	.on_end = on_end,
+	.begin = chat_compact_begin,
+	.on_end = chat_compact_on_end,
 	.on_cancelled = on_cancelled,
-	.finish = finish,
+	.finish = chat_compact_finish,
 	.free = free_compaction,
 };
 

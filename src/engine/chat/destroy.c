@@ -65,7 +65,7 @@ bool destroy_under_way(const struct destroy *d)
 }
 
 /* It is loaded. */
-static int take(struct destroy *d, struct error *error)
+static int chat_destroy_take(struct destroy *d, struct error *error)
 {
 	struct live_conversation *c = d->conversation;
 
@@ -82,7 +82,7 @@ static void destroy_go(struct chat_wait *w, int result, const struct error *load
 	struct error error = *loading;
 
 	if (result == 0)
-		result = take(d, &error);
+		result = chat_destroy_take(d, &error);
 	if (result != 0)
 		destroy_done(d, result, &error);
 }
@@ -107,7 +107,7 @@ int chat_destroy(struct chat *chat, struct text conversation, chat_done_fn fn, v
 	d->fn = fn;
 	d->arg = arg;
 	conversation_hold(c);
-	r = conversation_wait(c, &d->wait) ?: take(d, error);
+	r = conversation_wait(c, &d->wait) ?: chat_destroy_take(d, error);
 	conversation_resume(c);
 	if (r == -EAGAIN)
 		return 0;

@@ -171,7 +171,7 @@ void chat_note_spent(struct spend *spend, const char *agent, const struct agent_
 	spend_add(spend, text_of(agent), &spent);
 }
 
-static void on_end(void *arg, const struct agent_end *end)
+static void chat_errand_on_end(void *arg, const struct agent_end *end)
 {
 	struct errand *e = arg;
 
@@ -188,7 +188,7 @@ static void on_end(void *arg, const struct agent_end *end)
 void errand_start_agent(struct errand *e)
 {
 	const struct agent_sink sink = {
-		.on_text = on_text, .on_call = on_call, .on_end = on_end, .arg = e};
+		.on_text = on_text, .on_call = on_call, .on_end = chat_errand_on_end, .arg = e};
 	const struct live_conversation *c = e->conversation;
 	struct agent_ask *ask = &e->context.ask;
 	struct error error = {0};

@@ -3,7 +3,8 @@
 #include "engine/chat/inner.h"
 #include "engine/event/event.h"
 
-static int add(struct chat *chat, const char *type, struct text conversation, struct event_data *d)
+static int chat_event_add(struct chat *chat, const char *type, struct text conversation,
+			  struct event_data *d)
 {
 	struct event_new event = {.type = type, .session = conversation};
 
@@ -16,7 +17,7 @@ int chat_publish(struct chat *chat, const char *type, struct text conversation)
 
 	event_data_begin(&d);
 	packer_text(&d.members, "conversation", conversation);
-	return add(chat, type, conversation, &d);
+	return chat_event_add(chat, type, conversation, &d);
 }
 
 #define COUNT(name)                                                                                \
@@ -52,6 +53,6 @@ int chat_publish_turn(const struct chat_turn *t, const char *ended)
 	packer_text(p, "agent", text_of(t->errand.agent->name));
 	if (ended)
 		say_end(p, &t->errand.end.usage, ended);
-	return add(t->errand.chat, ended ? "chat.turn.ended" : "chat.turn.started",
-		   t->ask.conversation, &d);
+	return chat_event_add(t->errand.chat, ended ? "chat.turn.ended" : "chat.turn.started",
+			      t->ask.conversation, &d);
 }

@@ -199,7 +199,8 @@ void lease_give_back(const struct errand *e, const struct lease *l)
 
 /* ---- what others do ---- */
 
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool chat_hosts_heard(void *arg, const struct event *e, struct text *ret_project,
+			     struct text *ret_id)
 {
 	struct live_conversation *c = conversation_find(arg, e->session);
 
@@ -214,7 +215,7 @@ static bool heard(void *arg, const struct event *e, struct text *ret_project, st
 	return false;
 }
 
-static int reload(void *arg)
+static int chat_hosts_reload(void *arg)
 {
 	struct chat *chat = arg;
 
@@ -249,7 +250,7 @@ static void on_fenced(void *arg)
 	}
 }
 
-static int reap(void *arg, struct record_reaped *ret)
+static int chat_hosts_reap(void *arg, struct record_reaped *ret)
 {
 	const struct chat *chat = arg;
 	int64_t n = 0;
@@ -263,10 +264,11 @@ int chat_join(struct chat *chat)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.heard = heard,
-		.reload = reload,
+		.heard = chat_hosts_heard,
+		.reload = chat_hosts_reload,
 	};
-	static const struct record_owner_ops owners = {.fenced = on_fenced, .reap = reap};
+	static const struct record_owner_ops owners = {.fenced = on_fenced,
+						       .reap = chat_hosts_reap};
 	const struct records_opts opts = {
 		.events = chat->opts.events,
 		.node = chat->opts.node,

@@ -64,7 +64,8 @@ static unsigned first_of(const struct text *sentences, unsigned n)
 	return first;
 }
 
-static int fill(struct ranking *k, const struct text *sentences, unsigned first, unsigned n)
+static int chat_rank_fill(struct ranking *k, const struct text *sentences, unsigned first,
+			  unsigned n)
 {
 	k->scratch = search_scratch_new();
 	k->index = search_index_new(NULL);
@@ -154,7 +155,7 @@ static void drop_others(struct ranking *k)
 	k->n_hits = n;
 }
 
-static int find(struct ranking *k, struct text question)
+static int chat_rank_find(struct ranking *k, struct text question)
 {
 	const struct search_index *const indexes[] = {k->index};
 	struct search_tuning tuning = search_default_tuning;
@@ -194,7 +195,7 @@ int chat_rank(void *arg, const struct text *sentences, unsigned n, struct text q
 	int r;
 
 	k.n = n;
-	r = fill(&k, sentences, first, n) ?: add_others(&k, n) ?: find(&k, question);
+	r = chat_rank_fill(&k, sentences, first, n) ?: add_others(&k, n) ?: chat_rank_find(&k, question);
 	if (r != 0)
 		return r;
 	for (size_t i = 0; i < k.n_hits; i++) {

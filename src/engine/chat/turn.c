@@ -34,7 +34,7 @@ static void free_errand(struct errand *e)
 
 /* ---- reporting ---- */
 
-static void finish(struct errand *e, int result, const struct error *error)
+static void chat_turn_finish(struct errand *e, int result, const struct error *error)
 {
 	struct chat_turn *t = turn_of(e);
 	const struct chat_answer answer = {
@@ -96,7 +96,7 @@ static void on_text(struct errand *e, size_t from)
 	}
 }
 
-static void on_end(struct errand *e)
+static void chat_turn_on_end(struct errand *e)
 {
 	struct chat_turn *t = turn_of(e);
 
@@ -344,7 +344,7 @@ static void weigh_question(struct chat_turn *t)
 	}
 }
 
-static void begin(struct errand *e)
+static void chat_turn_begin(struct errand *e)
 {
 	struct chat_turn *t = turn_of(e);
 	struct error error = {0};
@@ -363,10 +363,10 @@ static void begin(struct errand *e)
 }
 
 const struct errand_ops turn_ops = {
-	.begin = begin,
+	.begin = chat_turn_begin,
 	.on_text = on_text,
-	.on_end = on_end,
+	.on_end = chat_turn_on_end,
 	.on_cancelled = on_cancelled,
-	.finish = finish,
+	.finish = chat_turn_finish,
 	.free = free_errand,
 };

@@ -78,7 +78,7 @@ static void trim(struct live_conversation *c)
 		drop_oldest(c);
 }
 
-static int make_room(struct live_conversation *c)
+static int chat_window_make_room(struct live_conversation *c)
 {
 	struct turn_weight *turns;
 	unsigned cap;
@@ -101,7 +101,7 @@ static int make_room(struct live_conversation *c)
 
 int window_add(struct live_conversation *c, const struct turn_weight *w)
 {
-	int r = make_room(c);
+	int r = chat_window_make_room(c);
 
 	if (r != 0)
 		return r;
@@ -133,7 +133,7 @@ void window_set(struct live_conversation *c, const struct turn_weight *weights, 
 	c->turn_tokens = 0;
 	for (unsigned i = 0; i < n; i++) {
 		/* What does not fit into memory is treated as if it did not fit into the budget. */
-		if (make_room(c) != 0)
+		if (chat_window_make_room(c) != 0)
 			return;
 		c->turns[c->n_turns++] = weights[i];
 		c->turn_tokens += weights[i].tokens;

@@ -249,7 +249,8 @@ static const struct operator* operator_find(struct text name)
 
 /* ---- conditions ---- */
 
-static int check(const struct event_condition *c, struct pattern **ret_pattern, struct error *error)
+static int event_condition_check(const struct event_condition *c, struct pattern **ret_pattern,
+				 struct error *error)
 {
 	const struct operator* op = operator_find(c->operator);
 	double number;
@@ -289,7 +290,7 @@ int conditions_make(struct conditions *c, struct arena *a, const struct event_co
 		int r;
 
 		*one = from[c->n];
-		r = copy(a, one) ?: check(one, &c->patterns[c->n], error);
+		r = copy(a, one) ?: event_condition_check(one, &c->patterns[c->n], error);
 		if (r != 0)
 			return r;
 	}

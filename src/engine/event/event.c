@@ -61,7 +61,7 @@ static int have_batch(struct events *e)
 	return e->batch ? 0 : -ENOMEM;
 }
 
-static int make_room(struct event_batch *b)
+static int event_make_room(struct event_batch *b)
 {
 	unsigned cap = b->cap ? 2 * b->cap : 16;
 	struct event_premise *premises;
@@ -173,7 +173,7 @@ static int note(struct event_batch *b, const struct event *event, struct event_p
 {
 	struct event *at;
 
-	if (b->notes.full || make_room(b) != 0)
+	if (b->notes.full || event_make_room(b) != 0)
 		return -ENOMEM;
 	at = &b->list[b->notes.n];
 	*at = *event;

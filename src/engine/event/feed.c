@@ -23,7 +23,7 @@
 
 enum { FEED_ROWS = 500, AGAIN_MS = 500 };
 
-static int run(struct work *w, int lane)
+static int event_feed_run(struct work *w, int lane)
 {
 	struct event_feed *f = list_entry(w, struct event_feed, work);
 
@@ -38,7 +38,7 @@ static bool is_unanswered(const struct events *e, const struct event *event)
 }
 
 /* Moves what may be told from the page to its batch. */
-static int fill(struct events *e, struct event_batch *b, const struct event_page *p)
+static int event_feed_fill(struct events *e, struct event_batch *b, const struct event_page *p)
 {
 	unsigned from = 0, to;
 
@@ -93,7 +93,7 @@ static void finished(struct work *w, int result)
 	struct event_feed *f = list_entry(w, struct event_feed, work);
 	struct events *e = f->events;
 	struct event_batch *b = f->batch;
-	int r = result != 0 ? result : fill(e, b, &f->page);
+	int r = result != 0 ? result : event_feed_fill(e, b, &f->page);
 
 	f->reading = false;
 	f->batch = NULL;
@@ -131,7 +131,7 @@ void event_feed_read(void *events)
 	f->more = false;
 	f->from = e->told;
 	f->upto = f->heard;
-	f->work = (struct work) {.run = run, .finished = finished};
+	f->work = (struct work) {.run = event_feed_run, .finished = finished};
 	workers_start(e->opts.workers, &f->work, false);
 }
 
@@ -150,7 +150,7 @@ static void settle_finished(struct work *w, int result)
 	list_entry(w, struct event_feed, settling)->settles = false;
 }
 
-static void settle(struct events *e)
+static void event_feed_settle(struct events *e)
 {
 	struct event_feed *f = &e->feed;
 
@@ -174,7 +174,7 @@ void event_feed_settled(struct events *e, const struct event_batch *b)
 void events_follow(struct events *e, int64_t last, bool more)
 {
 	if (atomic_load(&e->doubt))
-		settle(e);
+		event_feed_settle(e);
 	e->feed.more = e->feed.more || more;
 	note_last(e, last);
 	event_feed_read(e);

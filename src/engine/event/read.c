@@ -105,7 +105,7 @@ static int resolve_types(struct connection *c, struct arena *a, const struct eve
 
 /* ---- a page ---- */
 
-struct scan {
+struct event_read_scan {
 	struct connection *connection;
 	struct arena *arena; /* the page's */
 	struct arena rows;   /* of one query */
@@ -129,13 +129,13 @@ static struct store_event_query query_of(const struct event_filter *f)
 	};
 }
 
-static bool full(const struct scan *s)
+static bool full(const struct event_read_scan *s)
 {
 	return s->spent || s->n == s->limit || s->bytes >= EVENT_PAGE_BYTES ||
 	       s->n_looked >= SCAN_ROWS_MAX;
 }
 
-static int take_row(struct scan *s, const struct event *row)
+static int take_row(struct event_read_scan *s, const struct event *row)
 {
 	int r = keep_row(s->arena, row, &s->events[s->n]);
 
@@ -152,14 +152,14 @@ static int take_row(struct scan *s, const struct event *row)
 }
 
 /* As many as are missing, or more once it has turned out that not all rows pass. */
-static unsigned rows_wanted(const struct scan *s)
+static unsigned rows_wanted(const struct event_read_scan *s)
 {
 	unsigned left = s->limit - s->n;
 
 	return left < EVENT_SCAN && s->n_looked == s->n ? left : EVENT_SCAN;
 }
 
-static int take_rows(struct scan *s, bool *ret_end)
+static int take_rows(struct event_read_scan *s, bool *ret_end)
 {
 	struct store_event_rows found;
 	unsigned i;
@@ -183,7 +183,7 @@ static int take_rows(struct scan *s, bool *ret_end)
 }
 
 /* Continues until the page is full or the log ends, either way. */
-static int scan_on(struct scan *s, bool *ret_end)
+static int scan_on(struct event_read_scan *s, bool *ret_end)
 {
 	int r;
 
@@ -217,14 +217,14 @@ static int64_t missing(int64_t since_seq, int64_t first, int64_t last)
 	return since_seq >= 0 && until > since_seq ? until - since_seq : 0;
 }
 
-static int scan_init(struct scan *s)
+static int scan_init(struct event_read_scan *s)
 {
 	s->events = arena_alloc(s->arena, s->limit * sizeof(s->events[0]));
 	return s->events ? 0 : -ENOMEM;
 }
 
 /* Sets where the scan begins. There may be nothing from that time on. */
-static int place(struct scan *s, int64_t since_seq, int64_t since_ms)
+static int place(struct event_read_scan *s, int64_t since_seq, int64_t since_ms)
 {
 	int64_t first = 0;
 	int r = since_ms > 0 ? store_event_since(s->connection, since_ms, &first) : 0;
@@ -239,7 +239,7 @@ static int place(struct scan *s, int64_t since_seq, int64_t since_ms)
 }
 
 /* The page of a scan that has ended. */
-static struct event_page page_of(struct scan *s, int64_t log_last, bool end)
+static struct event_page page_of(struct event_read_scan *s, int64_t log_last, bool end)
 {
 	struct event_page page = {.events = s->events, .n = s->n, .last = s->at};
 
@@ -255,7 +255,7 @@ static struct event_page page_of(struct scan *s, int64_t log_last, bool end)
 }
 
 /* Read the bounds first, so that the queries below see every event up to the last. */
-static int read_page(struct scan *s, const struct event_filter *f, int64_t since_seq,
+static int read_page(struct event_read_scan *s, const struct event_filter *f, int64_t since_seq,
 		     int64_t since_ms, struct event_page *page)
 {
 	int64_t first;
@@ -281,7 +281,8 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 		    int64_t since_seq, int64_t since_ms, unsigned limit,
 		    struct event_page *ret_page)
 {
-	struct scan s = {.connection = c, .arena = a, .query = query_of(f), .limit = limit};
+	struct event_read_scan s = {
+		.connection = c, .arena = a, .query = query_of(f), .limit = limit};
 	int r;
 
 	arena_init(&s.rows, 4 * SCAN_BYTES);
@@ -294,7 +295,7 @@ int event_read_page(struct connection *c, struct arena *a, const struct event_fi
 int event_read_next(struct connection *c, struct arena *a, int64_t after_seq, unsigned limit,
 		    struct event_page *ret_page)
 {
-	struct scan s = {.connection = c, .arena = a, .limit = limit, .at = after_seq};
+	struct event_read_scan s = {.connection = c, .arena = a, .limit = limit, .at = after_seq};
 	bool end = false;
 	int r;
 

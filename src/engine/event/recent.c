@@ -130,7 +130,7 @@ void recent_clear(struct recent *v, int64_t seq)
 	v->after = seq;
 }
 
-static int make_room(struct recent *v, unsigned n)
+static int event_recent_make_room(struct recent *v, unsigned n)
 {
 	unsigned held = v->end - v->first;
 	struct told *grown;
@@ -154,7 +154,7 @@ static int make_room(struct recent *v, unsigned n)
 
 int recent_add(struct recent *v, struct event_batch *b)
 {
-	if (b->notes.n == 0 || make_room(v, b->notes.n) != 0)
+	if (b->notes.n == 0 || event_recent_make_room(v, b->notes.n) != 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < b->notes.n; i++) {
 		struct told *t = &v->list[v->end++];

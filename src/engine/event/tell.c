@@ -116,7 +116,7 @@ static bool took(struct event_subscriber *s, int r)
 	return false;
 }
 
-static enum event_look look(const struct event_subscriber *s)
+static enum event_look event_tell_look(const struct event_subscriber *s)
 {
 	return s->sink.look ? s->sink.look(s->sink.arg) : EVENT_TAKES;
 }
@@ -124,7 +124,7 @@ static enum event_look look(const struct event_subscriber *s)
 /* Checks a subscriber that is behind or has stalled. It receives what it kept before it is live. */
 static void look_after(struct event_subscriber *s)
 {
-	enum event_look seen = look(s);
+	enum event_look seen = event_tell_look(s);
 
 	s->stalled = seen == EVENT_LOSES;
 	if (s->live && !is_told_kept(s))
@@ -243,7 +243,7 @@ static bool offer(struct event_subscriber *s, struct told *t)
 		flush(s);
 		if (s->dead)
 			return false;
-		r = look(s) == EVENT_TAKES ? give(s, t) : r;
+		r = event_tell_look(s) == EVENT_TAKES ? give(s, t) : r;
 	}
 	return took(s, r);
 }
@@ -522,7 +522,7 @@ static void tell_one(struct events *e, struct told *t)
 	}
 }
 
-static void settle(struct events *e, bool complete)
+static void event_tell_settle(struct events *e, bool complete)
 {
 	list_for_each (at, following, &e->subscribers) {
 		struct event_subscriber *s = list_entry(at, struct event_subscriber, link);
@@ -547,7 +547,7 @@ void events_tell_stored(struct events *e, int64_t last)
 	e->told = last;
 	e->telling++;
 	recent_clear(&e->recent, last);
-	settle(e, false);
+	event_tell_settle(e, false);
 	e->telling--;
 	serve_all(e);
 }
@@ -568,7 +568,7 @@ void events_tell_batch(struct events *e, struct event_batch *b)
 	e->telling++;
 	for (; i < v->end; i++)
 		tell_one(e, &v->list[i]);
-	settle(e, true);
+	event_tell_settle(e, true);
 	e->telling--;
 	serve_all(e);
 }

@@ -75,8 +75,8 @@ struct extracts {
 	struct error error;
 };
 
-static void submit(struct extracts *x, int (*run)(struct work *w, int lane),
-		   void (*finished)(struct work *w, int result), bool writes)
+static void extract_submit(struct extracts *x, int (*run)(struct work *w, int lane),
+			   void (*finished)(struct work *w, int result), bool writes)
 {
 	memory_wait_init(&x->wait, x->opts.memories);
 	x->work = (struct work) {.run = run,
@@ -118,12 +118,12 @@ static void rest(struct extracts *x, uint64_t ms)
 {
 	x->rest_ms = ms;
 	if (x->claimed)
-		submit(x, release_run, rested, true);
+		extract_submit(x, release_run, rested, true);
 	else
 		rested(&x->work, 0);
 }
 
-static void failed(struct extracts *x, const char *what)
+static void extract_failed(struct extracts *x, const char *what)
 {
 	uint64_t ms = BACK_OFF_MS;
 
@@ -207,7 +207,7 @@ static void keep_finished(struct work *w, int result)
 		return;
 	}
 	if (result != 0) {
-		failed(x, error_words(result, &x->error));
+		extract_failed(x, error_words(result, &x->error));
 		return;
 	}
 	x->n_failures = 0;
@@ -217,9 +217,9 @@ static void keep_finished(struct work *w, int result)
 	rest(x, ROUND_PAUSE_MS);
 }
 
-static void keep(struct extracts *x)
+static void extract_keep(struct extracts *x)
 {
-	submit(x, keep_run, keep_finished, true);
+	extract_submit(x, keep_run, keep_finished, true);
 }
 
 /* ---- third: which are new ---- */
@@ -267,9 +267,9 @@ static void look_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, error_words(result, &x->error));
+		extract_failed(x, error_words(result, &x->error));
 	else
-		keep(x);
+		extract_keep(x);
 }
 
 /* ---- second: asking the agent ---- */
@@ -291,13 +291,13 @@ static void no_answer(struct extracts *x, const char *reason)
 		log_warn("fact extraction skipped", "agent=%s from=%.*s reason=\"%s\"", x->agent,
 			 TEXT_ARGS(x->source.id), reason);
 		x->n_facts = 0;
-		keep(x);
+		extract_keep(x);
 		return;
 	}
-	failed(x, reason);
+	extract_failed(x, reason);
 }
 
-static void on_end(void *arg, const struct agent_end *end)
+static void extract_on_end(void *arg, const struct agent_end *end)
 {
 	struct extracts *x = arg;
 
@@ -306,7 +306,7 @@ static void on_end(void *arg, const struct agent_end *end)
 	if (x->answer.err != 0)
 		no_answer(x, "the agent's response exceeds its size limit");
 	else if (end->outcome == AGENT_DONE || end->outcome == AGENT_LENGTH)
-		submit(x, look_run, look_finished, false);
+		extract_submit(x, look_run, look_finished, false);
 	else
 		no_answer(x, end->outcome == AGENT_FAILED && end->text
 				     ? end->text
@@ -332,7 +332,7 @@ static bool may_ask(struct extracts *x, uint64_t *ret_ms)
 
 static void ask_agent(struct extracts *x)
 {
-	const struct agent_sink sink = {.on_text = on_text, .on_end = on_end, .arg = x};
+	const struct agent_sink sink = {.on_text = on_text, .on_end = extract_on_end, .arg = x};
 	const struct message wanted = {.role = MESSAGE_USER,
 				       .text = {.data = x->question.data, .len = x->question.len}};
 	const struct agent_ask ask = {
@@ -351,7 +351,7 @@ static void ask_agent(struct extracts *x)
 	}
 	x->at_work = chat_agent(x->opts.chat, text_of(x->agent));
 	if (!x->at_work) {
-		failed(x, "agent not found");
+		extract_failed(x, "agent not found");
 		return;
 	}
 	r = x->at_work->ops->start(x->at_work, &ask, &sink, &x->turn, &x->error);
@@ -428,12 +428,12 @@ static int find_run(struct work *w, int lane)
 	return r == 0 && x->found ? read_piece(x, c) : r;
 }
 
-static void go_on(struct extracts *x)
+static void extract_go_on(struct extracts *x)
 {
 	if (x->n_said > 0)
 		ask_agent(x);
 	else
-		keep(x); /* nothing new was said in it */
+		extract_keep(x); /* nothing new was said in it */
 }
 
 static int claim_run(struct work *w, int lane)
@@ -449,9 +449,9 @@ static void claim_finished(struct work *w, int result)
 	struct extracts *x = of(w);
 
 	if (result != 0)
-		failed(x, fault_words(result));
+		extract_failed(x, fault_words(result));
 	else if (x->claimed && !x->stopping)
-		go_on(x);
+		extract_go_on(x);
 	else
 		rest(x, 0);
 }
@@ -462,14 +462,14 @@ static void find_finished(struct work *w, int result)
 
 	x->epoch = node_epoch(x->opts.node);
 	if (result != 0)
-		failed(x, fault_words(result));
+		extract_failed(x, fault_words(result));
 	else if (!x->found || x->stopping || (x->n_said == 0 && !x->all) ||
 		 (x->opts.node && x->epoch == 0))
 		rest(x, 0);
 	else if (x->opts.node)
-		submit(x, claim_run, claim_finished, true);
+		extract_submit(x, claim_run, claim_finished, true);
 	else
-		go_on(x);
+		extract_go_on(x);
 }
 
 static void on_tick(void *arg)
@@ -480,7 +480,7 @@ static void on_tick(void *arg)
 		return;
 	x->busy = true;
 	x->n_facts = 0;
-	submit(x, find_run, find_finished, false);
+	extract_submit(x, find_run, find_finished, false);
 }
 
 /* ---- start and end ---- */

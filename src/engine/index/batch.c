@@ -29,7 +29,7 @@ enum {
 };
 
 /* Some memories on their way to their vectors. */
-struct batch {
+struct index_batch {
 	struct list link;
 	struct embedding *embedding;
 	struct work work;
@@ -49,9 +49,9 @@ struct batch {
 	struct error error;
 };
 
-static struct batch *batch_new(struct embedding *e)
+static struct index_batch *batch_new(struct embedding *e)
 {
-	struct batch *b = calloc(1, sizeof(*b));
+	struct index_batch *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
@@ -62,7 +62,7 @@ static struct batch *batch_new(struct embedding *e)
 	return b;
 }
 
-static void batch_free(struct batch *b)
+static void batch_free(struct index_batch *b)
 {
 	embeddings_cancel(b->ask);
 	list_remove(&b->link);
@@ -71,7 +71,7 @@ static void batch_free(struct batch *b)
 	free(b);
 }
 
-static void failed(struct batch *b, const char *what, unsigned retry_ms)
+static void index_batch_failed(struct index_batch *b, const char *what, unsigned retry_ms)
 {
 	struct embedding *e = b->embedding;
 	unsigned wait = embedding_back_off(++e->n_failures, BACK_OFF_MAX_MS);
@@ -88,7 +88,7 @@ static void failed(struct batch *b, const char *what, unsigned retry_ms)
 	embedding_pause(e, wait);
 }
 
-static void succeeded(struct batch *b)
+static void succeeded(struct index_batch *b)
 {
 	struct embedding *e = b->embedding;
 
@@ -107,7 +107,7 @@ static void succeeded(struct batch *b)
 }
 
 /* The model refused some text of a batch: use smaller batches to find out which. */
-static void refused(struct batch *b, const char *what)
+static void refused(struct index_batch *b, const char *what)
 {
 	struct embedding *e = b->embedding;
 	int64_t first = b->memories[0].seq;
@@ -131,24 +131,24 @@ static void refused(struct batch *b, const char *what)
 	}
 }
 
-static void submit(struct batch *b, int (*run)(struct work *w, int lane),
-		   void (*finished)(struct work *w, int result), bool writes)
+static void index_batch_submit(struct index_batch *b, int (*run)(struct work *w, int lane),
+			       void (*finished)(struct work *w, int result), bool writes)
 {
 	b->work = (struct work) {.run = run, .finished = finished};
 	workers_start(b->embedding->workers, &b->work, writes);
 }
 
 /* Gets the batch of finished work; NULL if the service is stopping or the work failed. */
-static struct batch *batch_back(struct work *w, int result)
+static struct index_batch *batch_back(struct work *w, int result)
 {
-	struct batch *b = list_entry(w, struct batch, work);
+	struct index_batch *b = list_entry(w, struct index_batch, work);
 
 	if (b->embedding->stopping) {
 		batch_free(b);
 		return NULL;
 	}
 	if (result != 0) {
-		failed(b, error_words(result, &b->error), 0);
+		index_batch_failed(b, error_words(result, &b->error), 0);
 		return NULL;
 	}
 	return b;
@@ -157,7 +157,7 @@ static struct batch *batch_back(struct work *w, int result)
 /* ---- third: storing the vectors ---- */
 
 /* Store nothing for a memory that is gone, or whose text has changed. */
-static int put_one(struct batch *b, unsigned i, struct connection *c, struct buf *numbers)
+static int put_one(struct index_batch *b, unsigned i, struct connection *c, struct buf *numbers)
 {
 	const struct embedding *e = b->embedding;
 	const struct store_model model = {.name = embedding_model(e), .dim = b->dim};
@@ -203,7 +203,7 @@ static int tell_others(const struct embedding *e, const struct buf *numbers)
 
 static int put_run(struct work *w, int lane)
 {
-	struct batch *b = list_entry(w, struct batch, work);
+	struct index_batch *b = list_entry(w, struct index_batch, work);
 	struct connection *c = store_lane(b->embedding->store, lane);
 	struct buf numbers;
 	int r = 0;
@@ -221,7 +221,7 @@ static int put_run(struct work *w, int lane)
 
 static void put_finished(struct work *w, int result)
 {
-	struct batch *b = batch_back(w, result);
+	struct index_batch *b = batch_back(w, result);
 
 	if (b)
 		succeeded(b);
@@ -229,7 +229,7 @@ static void put_finished(struct work *w, int result)
 
 /* ---- second: from the answer to vectors ---- */
 
-static int make_vectors(struct batch *b, const struct embeddings_vectors *v)
+static int make_vectors(struct index_batch *b, const struct embeddings_vectors *v)
 {
 	b->dim = v->dim;
 	b->numbers = v->numbers;
@@ -251,7 +251,7 @@ static int make_vectors(struct batch *b, const struct embeddings_vectors *v)
 
 static int read_run(struct work *w, int lane)
 {
-	struct batch *b = list_entry(w, struct batch, work);
+	struct index_batch *b = list_entry(w, struct index_batch, work);
 	struct embeddings_vectors v;
 
 	return embeddings_read(&b->arena, b->answer, b->n, &v, &b->error) ?: make_vectors(b, &v);
@@ -259,7 +259,7 @@ static int read_run(struct work *w, int lane)
 
 static void read_finished(struct work *w, int result)
 {
-	struct batch *b = batch_back(w, result);
+	struct index_batch *b = batch_back(w, result);
 	int r;
 
 	if (!b)
@@ -268,16 +268,16 @@ static void read_finished(struct work *w, int result)
 		b->embedding->n_passed_over += !b->usable[i];
 	r = embedding_check_dim(b->embedding, b->dim, &b->is_first, &b->error);
 	if (r == 0)
-		submit(b, put_run, put_finished, true);
+		index_batch_submit(b, put_run, put_finished, true);
 	else
-		failed(b, b->error.text, 0);
+		index_batch_failed(b, b->error.text, 0);
 }
 
 /* ---- first: asking the model ---- */
 
-static void on_answer(void *arg, const struct embeddings_answer *a)
+static void index_batch_on_answer(void *arg, const struct embeddings_answer *a)
 {
-	struct batch *b = arg;
+	struct index_batch *b = arg;
 
 	b->ask = NULL;
 	switch (a->outcome) {
@@ -285,35 +285,36 @@ static void on_answer(void *arg, const struct embeddings_answer *a)
 		b->answer.len = a->body.len;
 		b->answer.data = arena_copy(&b->arena, a->body.data, a->body.len);
 		if (b->answer.data)
-			submit(b, read_run, read_finished, false);
+			index_batch_submit(b, read_run, read_finished, false);
 		else
-			failed(b, fault_words(-ENOMEM), 0);
+			index_batch_failed(b, fault_words(-ENOMEM), 0);
 		break;
 	case EMBEDDINGS_REFUSED:
 		refused(b, a->text);
 		break;
 	case EMBEDDINGS_LATER:
 	case EMBEDDINGS_WRONG:
-		failed(b, a->text, a->retry_ms);
+		index_batch_failed(b, a->text, a->retry_ms);
 		break;
 	}
 }
 
-static int ask_model(struct batch *b)
+static int ask_model(struct index_batch *b)
 {
 	struct text texts[EMBEDDINGS_BATCH_MAX];
 
 	/* Models refuse an empty text. */
 	for (unsigned i = 0; i < b->n; i++)
 		texts[i] = b->memories[i].content.len > 0 ? b->memories[i].content : TEXT(" ");
-	return embeddings_ask(b->embedding->model, texts, b->n, BATCH_MS, on_answer, b, &b->ask);
+	return embeddings_ask(b->embedding->model, texts, b->n, BATCH_MS, index_batch_on_answer, b,
+			      &b->ask);
 }
 
 /* ---- before that: finding memories ---- */
 
 static int find_run(struct work *w, int lane)
 {
-	struct batch *b = list_entry(w, struct batch, work);
+	struct index_batch *b = list_entry(w, struct index_batch, work);
 	const struct embedding *e = b->embedding;
 	const struct store_bare_opts opts = {
 		.model = {.name = embedding_model(e), .dim = embedding_dim(e)},
@@ -330,10 +331,10 @@ static int find_run(struct work *w, int lane)
 }
 
 /* In another batch, with the same text: that one puts its vector, or looks for it again. */
-static bool is_asked(const struct batch *b, const struct store_bare_memory *m)
+static bool is_asked(const struct index_batch *b, const struct store_bare_memory *m)
 {
 	list_for_each (at, following, &b->embedding->batches) {
-		const struct batch *other = list_entry(at, struct batch, link);
+		const struct index_batch *other = list_entry(at, struct index_batch, link);
 
 		for (unsigned i = 0; other != b && i < other->n; i++) {
 			if (other->memories[i].seq == m->seq && other->memories[i].hash == m->hash)
@@ -343,7 +344,7 @@ static bool is_asked(const struct batch *b, const struct store_bare_memory *m)
 	return false;
 }
 
-static void drop_asked(struct batch *b)
+static void drop_asked(struct index_batch *b)
 {
 	unsigned n = 0;
 
@@ -356,8 +357,8 @@ static void drop_asked(struct batch *b)
 
 static void find_finished(struct work *w, int result)
 {
-	struct embedding *e = list_entry(w, struct batch, work)->embedding;
-	struct batch *b = batch_back(w, result);
+	struct embedding *e = list_entry(w, struct index_batch, work)->embedding;
+	struct index_batch *b = batch_back(w, result);
 	int r;
 
 	e->finding = false;
@@ -372,7 +373,7 @@ static void find_finished(struct work *w, int result)
 	} else {
 		r = ask_model(b);
 		if (r != 0) {
-			failed(b, fault_words(r), 0);
+			index_batch_failed(b, fault_words(r), 0);
 			return;
 		}
 	}
@@ -381,7 +382,7 @@ static void find_finished(struct work *w, int result)
 
 static void find_next(struct embedding *e)
 {
-	struct batch *b = batch_new(e);
+	struct index_batch *b = batch_new(e);
 
 	if (!b) {
 		embedding_pause(e, FIND_AGAIN_MS);
@@ -393,7 +394,7 @@ static void find_next(struct embedding *e)
 	b->after = e->after;
 	b->n = e->batch_max;
 	e->finding = true;
-	submit(b, find_run, find_finished, false);
+	index_batch_submit(b, find_run, find_finished, false);
 }
 
 /* Run one batch at a time while questions are waiting: somebody waits for these, and the model
@@ -416,7 +417,7 @@ void embedding_next_batch(struct embedding *e)
 void embedding_cancel_batches(struct embedding *e)
 {
 	list_for_each (at, following, &e->batches) {
-		struct batch *b = list_entry(at, struct batch, link);
+		struct index_batch *b = list_entry(at, struct index_batch, link);
 
 		if (b->ask)
 			batch_free(b);

@@ -40,7 +40,8 @@ struct store_scope index_scope(const struct held_index *h)
 
 /* ---- the index ---- */
 
-static void take(struct memory_indexes *m, struct list *pending, struct list *ret_changes)
+static void index_build_take(struct memory_indexes *m, struct list *pending,
+			     struct list *ret_changes)
 {
 	list_init(ret_changes);
 	indexes_lock(m);
@@ -62,14 +63,14 @@ static int apply_all(struct held_index *h, struct list *changes, struct search_s
 	return r;
 }
 
-struct reading {
+struct index_build_reading {
 	struct search_index *index;
 	struct search_scratch *scratch;
 };
 
 static int put_one(void *arg, const struct memory *m)
 {
-	const struct reading *r = arg;
+	const struct index_build_reading *r = arg;
 
 	return index_put(r->index, r->scratch, m);
 }
@@ -140,7 +141,7 @@ static int read_slice(struct memory_indexes *m, struct held_index *h, struct con
 		      struct search_scratch *scratch)
 {
 	const struct store_scope scope = index_scope(h);
-	struct reading reading = {.index = h->index, .scratch = scratch};
+	struct index_build_reading reading = {.index = h->index, .scratch = scratch};
 	int r;
 
 	if (h->walk.end)
@@ -169,7 +170,7 @@ static int index_slice(struct memory_indexes *m, struct held_index *h, struct co
 		r = begin_from_store(m, h);
 	if (r != 0)
 		return r;
-	take(m, &h->pending, &changes);
+	index_build_take(m, &h->pending, &changes);
 	r = apply_all(h, &changes, scratch) ?: read_slice(m, h, c, scratch);
 	return r != 0 ? r : end_slice(m, h, ret_done);
 }
@@ -250,7 +251,7 @@ static int end_vectors(struct memory_indexes *m, struct held_index *h)
 
 	show_vectors(h);
 	for (;;) {
-		take(m, &h->vector_pending, &changes);
+		index_build_take(m, &h->vector_pending, &changes);
 		r = apply_to_shown(h, &changes, &bytes);
 		if (r != 0)
 			return r;
@@ -274,7 +275,7 @@ static int read_vectors(struct memory_indexes *m, struct held_index *h, struct c
 
 	if (r != 0)
 		return r;
-	take(m, &h->vector_pending, &changes);
+	index_build_take(m, &h->vector_pending, &changes);
 	r = apply_vectors(h->block, &changes)
 		    ?: store_memory_each_vector(c, &scope, &h->model, &h->walk, put_vector,
 						h->block);

@@ -126,7 +126,7 @@ void embedding_hear(struct embedding *e, int64_t seq)
 }
 
 /* A pause continues, unless it is the long one. */
-static void go_on(struct embedding *e)
+static void index_embedding_go_on(struct embedding *e)
 {
 	if (!e->at_end && (e->resting || !e->pausing)) {
 		e->resting = false;
@@ -140,7 +140,7 @@ static void on_patience(void *arg)
 
 	e->waiting = false;
 	embedding_look_from(e, atomic_exchange(&e->heard, INT64_MAX));
-	go_on(e);
+	index_embedding_go_on(e);
 }
 
 static void on_wake(void *arg)
@@ -161,7 +161,7 @@ static void on_wake(void *arg)
 		e->waiting = true;
 		timer_start(e->patience, PATIENCE_MS);
 	}
-	go_on(e);
+	index_embedding_go_on(e);
 }
 
 struct text embedding_model(const struct embedding *e)

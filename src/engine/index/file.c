@@ -175,7 +175,7 @@ uint64_t index_writing_bytes(const struct index_writing *w)
 	return w->bytes;
 }
 
-static int finish(struct index_writing *w, bool *ret_done)
+static int index_file_finish(struct index_writing *w, bool *ret_done)
 {
 	char name[INDEX_FILE_NAME];
 
@@ -227,7 +227,7 @@ int index_writing_step(struct index_writing *w, bool *ret_done)
 		}
 	}
 	r = r ?: sync_some(w, STEP_BYTES - room);
-	return r == 0 && p->block == SEARCH_BLOCKS ? finish(w, ret_done) : r;
+	return r == 0 && p->block == SEARCH_BLOCKS ? index_file_finish(w, ret_done) : r;
 }
 
 /* ---- reading ---- */
@@ -396,7 +396,8 @@ static bool is_ours(const char *name)
 	       (strcmp(name + n, ".index") == 0 || strcmp(name + n, ".index.part") == 0);
 }
 
-static bool is_wanted(const char *name, const char (*wanted)[STORE_TOKEN_LEN + 1], size_t n)
+static bool index_file_is_wanted(const char *name, const char (*wanted)[STORE_TOKEN_LEN + 1],
+				 size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		if (strncmp(name, wanted[i], STORE_TOKEN_LEN) == 0)
@@ -416,7 +417,7 @@ void index_files_sweep(const char *folder, const char (*wanted)[STORE_TOKEN_LEN 
 		return;
 	}
 	while ((entry = readdir(dir))) {
-		if (is_ours(entry->d_name) && !is_wanted(entry->d_name, wanted, n))
+		if (is_ours(entry->d_name) && !index_file_is_wanted(entry->d_name, wanted, n))
 			(void)unlinkat(fd, entry->d_name, 0);
 	}
 	closedir(dir);

@@ -214,7 +214,7 @@ struct held_index *index_find(struct memory_indexes *m, const struct scope_name 
 }
 
 /* Drops those that have not been used for longest, while there is too much. */
-static void make_room(struct memory_indexes *m)
+static void index_indexes_make_room(struct memory_indexes *m)
 {
 	struct list *first;
 
@@ -232,7 +232,7 @@ void index_unref(struct memory_indexes *m, struct held_index *h)
 		drop(m, h);
 	else
 		list_append(&m->idle, &h->idle);
-	make_room(m);
+	index_indexes_make_room(m);
 }
 
 bool index_is_ready(const struct held_index *h, unsigned dim)
@@ -248,7 +248,7 @@ void index_set_sizes(struct memory_indexes *m, struct held_index *h,
 	h->vector_bytes = sizes->vectors;
 	h->block_bytes = sizes->block;
 	m->bytes += bytes_of(h);
-	make_room(m);
+	index_indexes_make_room(m);
 }
 
 /* ---- worth a file ---- */

@@ -50,7 +50,7 @@ void index_keeping_done(struct index_keeping *k)
 
 /* ---- last: the memory of a large index is freed beside the loop ---- */
 
-static int reap(struct index_keeping *k, struct connection *c, int lane)
+static int index_keeping_reap(struct index_keeping *k, struct connection *c, int lane)
 {
 	index_keeping_done(k);
 	return 0;
@@ -58,14 +58,14 @@ static int reap(struct index_keeping *k, struct connection *c, int lane)
 
 /* ---- before that: files that the store does not name go ---- */
 
-struct tokens {
+struct index_keeping_tokens {
 	char (*at)[STORE_TOKEN_LEN + 1];
 	size_t n;
 };
 
 static int note_token(void *arg, const struct store_kept *kept)
 {
-	struct tokens *tokens = arg;
+	struct index_keeping_tokens *tokens = arg;
 
 	if (tokens->n < FILES_MAX)
 		memcpy(tokens->at[tokens->n++], kept->token, sizeof(kept->token));
@@ -74,7 +74,7 @@ static int note_token(void *arg, const struct store_kept *kept)
 
 static int sweep(struct index_keeping *k, struct connection *c, int lane)
 {
-	struct tokens tokens = {calloc(FILES_MAX, sizeof(*tokens.at)), 0};
+	struct index_keeping_tokens tokens = {calloc(FILES_MAX, sizeof(*tokens.at)), 0};
 	int r = tokens.at ? store_kept_each(c, note_token, &tokens) : -ENOMEM;
 
 	if (r == 0)
@@ -223,7 +223,7 @@ static const struct {
 	bool writes;
 } steps[] = {
 	[LOCATE] = {locate, true}, [COPY] = {copy_some}, [WRITE] = {write_some},
-	[NAME] = {name, true},     [SWEEP] = {sweep},    [REAP] = {reap},
+	[NAME] = {name, true},     [SWEEP] = {sweep},    [REAP] = {index_keeping_reap},
 };
 
 static void next(struct index_keeping *k);
@@ -264,7 +264,7 @@ static void over(struct index_keeping *k, bool kept)
 	start(k, REAP);
 }
 
-static void failed(struct index_keeping *k, int r)
+static void index_keeping_failed(struct index_keeping *k, int r)
 {
 	if (!k->stopping)
 		log_info("could not save index", "scope=%s error=%s", k->kept.kind, fault_words(r));
@@ -276,10 +276,10 @@ static void failed(struct index_keeping *k, int r)
 }
 
 /* Unless we are to stop. */
-static void go_on(struct index_keeping *k, enum index_step step)
+static void index_keeping_go_on(struct index_keeping *k, enum index_step step)
 {
 	if (k->stopping)
-		failed(k, -ECANCELED);
+		index_keeping_failed(k, -ECANCELED);
 	else
 		start(k, step);
 }
@@ -315,11 +315,11 @@ static void step_finished(struct work *work, int result)
 	if (k->step == REAP)
 		rest(k);
 	else if (result != 0)
-		failed(k, result);
+		index_keeping_failed(k, result);
 	else if (k->step == SWEEP)
 		over(k, true);
 	else
-		go_on(k, k->done ? k->step + 1 : k->step);
+		index_keeping_go_on(k, k->done ? k->step + 1 : k->step);
 }
 
 /* ---- which index ---- */
@@ -367,9 +367,9 @@ static void next(struct index_keeping *k)
 	k->n_tries = 0;
 	k->began_ms = clock_steady_ms();
 	if (describe(k, k->held) != 0)
-		failed(k, -ENOMEM);
+		index_keeping_failed(k, -ENOMEM);
 	else
-		go_on(k, LOCATE);
+		index_keeping_go_on(k, LOCATE);
 }
 
 void index_keeping_wake(struct memory_indexes *m)
@@ -390,7 +390,7 @@ void memory_indexes_tick(struct memory_indexes *m)
 	k->swept = k->busy = true;
 	k->kept.kind = "none";
 	k->began_ms = clock_steady_ms();
-	go_on(k, NAME);
+	index_keeping_go_on(k, NAME);
 }
 
 /* ---- at the end ---- */

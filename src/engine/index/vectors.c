@@ -16,7 +16,7 @@ enum {
 };
 
 /* One request to the model, and its answer. */
-struct batch {
+struct index_vectors_batch {
 	unsigned n;
 	struct text answer;
 };
@@ -29,8 +29,8 @@ struct vectors_ask {
 	unsigned n;
 	unsigned n_asked; /* texts */
 	unsigned n_batches;
-	struct batch *batches; /* in the arena */
-	size_t n_bytes;        /* of their answers */
+	struct index_vectors_batch *batches; /* in the arena */
+	size_t n_bytes;                      /* of their answers */
 	void (*done)(void *arg, int r, const struct error *error);
 	void *arg;
 };
@@ -93,7 +93,7 @@ static int judge(const struct embeddings_answer *a, struct error *error)
 
 static int keep_answer(struct vectors_ask *q, struct text body, struct error *error)
 {
-	struct batch *b = &q->batches[q->n_batches - 1];
+	struct index_vectors_batch *b = &q->batches[q->n_batches - 1];
 
 	q->n_bytes += body.len;
 	if (q->n_bytes > ANSWERS_MAX)
@@ -104,7 +104,7 @@ static int keep_answer(struct vectors_ask *q, struct text body, struct error *er
 	return b->answer.data ? 0 : -ENOMEM;
 }
 
-static void on_answer(void *arg, const struct embeddings_answer *a)
+static void index_vectors_on_answer(void *arg, const struct embeddings_answer *a)
 {
 	struct vectors_ask *q = arg;
 	struct error error = {.text = ""};
@@ -130,7 +130,8 @@ static int ask_next(struct vectors_ask *q)
 		bytes += first[n++].len;
 	q->batches[q->n_batches++].n = n;
 	q->n_asked += n;
-	return embeddings_ask(q->embedding->model, first, n, BATCH_MS, on_answer, q, &q->open);
+	return embeddings_ask(q->embedding->model, first, n, BATCH_MS, index_vectors_on_answer, q,
+			      &q->open);
 }
 
 int vectors_ask(struct embedding *e, struct arena *a, const struct text *texts, unsigned n,
@@ -191,8 +192,8 @@ static int keep_name(struct arena *a, struct text name, struct vectors *v)
 }
 
 /* The tree of an answer is much larger than its numbers, and is soon useless. */
-static int read_batch(const struct batch *b, struct arena *a, struct vectors *v, unsigned at,
-		      float **numbers, struct error *error)
+static int read_batch(const struct index_vectors_batch *b, struct arena *a, struct vectors *v,
+		      unsigned at, float **numbers, struct error *error)
 {
 	struct embeddings_vectors read;
 	struct arena tree;

@@ -128,7 +128,7 @@ static void fail_all(struct held_index *h, int result)
 		resume(list_entry(first, struct memory_claim, link)->wait, result);
 }
 
-static void settle(struct memory_claim *claim)
+static void index_wait_settle(struct memory_claim *claim)
 {
 	list_remove(&claim->link);
 	if (--claim->wait->n_missing == 0)
@@ -146,7 +146,7 @@ static void built(struct memory_builder *b, struct held_index *h)
 		struct memory_claim *claim = list_entry(at, struct memory_claim, link);
 
 		if (index_is_ready(h, claim->wait->model.dim))
-			settle(claim);
+			index_wait_settle(claim);
 	}
 	first = list_first(&h->claims);
 	if (!first)
@@ -156,7 +156,7 @@ static void built(struct memory_builder *b, struct held_index *h)
 	start_build(b, h);
 }
 
-static void failed(struct memory_builder *b, struct held_index *h, int r)
+static void index_wait_failed(struct memory_builder *b, struct held_index *h, int r)
 {
 	if (!h->built) {
 		indexes_lock(b->indexes);
@@ -182,7 +182,7 @@ static void slice_over(struct memory_builder *b, int r)
 	struct held_index *h = b->current;
 
 	if (r != 0)
-		failed(b, h, r);
+		index_wait_failed(b, h, r);
 	else if (b->done)
 		built(b, h);
 	else

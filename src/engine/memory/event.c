@@ -178,14 +178,15 @@ static int apply(void *arg, int lane, struct arena *a, struct record_found *foun
 }
 
 /* The key is all that the event says. */
-static bool heard(void *arg, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool memory_event_heard(void *arg, const struct event *e, struct text *ret_project,
+			       struct text *ret_id)
 {
 	*ret_id = e->data;
 	return true;
 }
 
 /* Indexes and lists are made from the store when they are asked for. */
-static int reload(void *arg)
+static int memory_event_reload(void *arg)
 {
 	struct memories *m = arg;
 
@@ -202,9 +203,9 @@ int memories_follow(struct memories *m, struct loop *loop, struct workers *worke
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 1,
-		.heard = heard,
+		.heard = memory_event_heard,
 		.read = apply,
-		.reload = reload,
+		.reload = memory_event_reload,
 	};
 	const struct records_opts opts = {
 		.events = m->events,

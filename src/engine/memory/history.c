@@ -182,7 +182,7 @@ static int compare_seqs(const void *a, const void *b)
 	return (one > other) - (one < other);
 }
 
-static int list_changed(struct arena *a, struct former *f)
+static int list_changed(struct arena *a, struct memory_former *f)
 {
 	f->changed = arena_alloc(a, f->n * sizeof(*f->changed));
 	if (!f->changed)
@@ -194,7 +194,7 @@ static int list_changed(struct arena *a, struct former *f)
 	return 0;
 }
 
-static int index_former(struct search_scratch *scratch, struct former *f)
+static int index_former(struct search_scratch *scratch, struct memory_former *f)
 {
 	int r = 0;
 
@@ -212,7 +212,7 @@ static int index_former(struct search_scratch *scratch, struct former *f)
 }
 
 int former_read(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		struct former *ret_former)
+		struct memory_former *ret_former)
 {
 	const struct store_former_opts opts = {
 		.scope = memory_seen_by(&q->by),
@@ -223,7 +223,7 @@ int former_read(struct memories *m, int lane, struct arena *a, const struct memo
 	};
 	int r;
 
-	*ret_former = (struct former) {.at_ms = q->at_ms};
+	*ret_former = (struct memory_former) {.at_ms = q->at_ms};
 	if (q->at_ms == 0 && !q->include_replaced)
 		return 0;
 	r = store_memory_version_find(store_lane(m->store, lane), &opts, a, &ret_former->rows,
@@ -235,7 +235,7 @@ int former_read(struct memories *m, int lane, struct arena *a, const struct memo
 	return r ?: index_former(memory_indexes_scratch(m->indexes, lane), ret_former);
 }
 
-void former_done(struct former *f)
+void former_done(struct memory_former *f)
 {
 	search_index_free(f->index);
 	f->index = NULL;
@@ -243,14 +243,14 @@ void former_done(struct former *f)
 
 static bool accept(void *arg, uint64_t key)
 {
-	const struct former *f = arg;
+	const struct memory_former *f = arg;
 	int64_t seq = (int64_t)key;
 
 	return (key & former_key) ||
 	       !bsearch(&seq, f->changed, f->n_changed, sizeof(*f->changed), compare_seqs);
 }
 
-void former_filter(const struct former *f, struct search_query *query)
+void former_filter(const struct memory_former *f, struct search_query *query)
 {
 	if (f->at_ms == 0)
 		return;
@@ -262,14 +262,14 @@ void former_filter(const struct former *f, struct search_query *query)
 	query->arg = (void *)f;
 }
 
-const struct memory *former_row(const struct former *f, const struct search_hit *hit)
+const struct memory *former_row(const struct memory_former *f, const struct search_hit *hit)
 {
 	uint64_t i = hit->key & ~former_key;
 
 	return (hit->key & former_key) && i < f->n ? &f->rows[i] : NULL;
 }
 
-bool former_is_same(const struct former *f, const struct memory *m)
+bool former_is_same(const struct memory_former *f, const struct memory *m)
 {
 	return f->at_ms == 0 || valid_from(m) <= f->at_ms;
 }

@@ -109,7 +109,7 @@ int history_forget(struct memories *m, struct arena *a, const struct memory *gon
  * The former texts that a search of the past sees, in an index of their own beside the scopes'.
  * Their keys have a bit that no memory's number has. All zero: there are none.
  */
-struct former {
+struct memory_former {
 	int64_t at_ms; /* 0: whatever was ever valid */
 	struct memory *rows;
 	unsigned n;
@@ -120,17 +120,17 @@ struct former {
 
 /* Reads them, on a reader's thread, if the query asks for the past. */
 int former_read(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		struct former *ret_former);
-void former_done(struct former *f);
+		struct memory_former *ret_former);
+void former_done(struct memory_former *f);
 
 /* The memories of today that the query may find are those that said the same then. */
-void former_filter(const struct former *f, struct search_query *query);
+void former_filter(const struct memory_former *f, struct search_query *query);
 
 /* The row of a hit that is a former text; NULL: it is a memory of today. */
-const struct memory *former_row(const struct former *f, const struct search_hit *hit);
+const struct memory *former_row(const struct memory_former *f, const struct search_hit *hit);
 
 /* Whether a memory of today, as it is in the store, said the same then. */
-bool former_is_same(const struct former *f, const struct memory *m);
+bool former_is_same(const struct memory_former *f, const struct memory *m);
 
 /* ---- memory.c, event.c, duplicates.c ---- */
 

@@ -234,7 +234,7 @@ int memory_note_change(struct memories *m, enum memory_change_kind kind,
 	return memory_change_keep(&m->changes.list, &change);
 }
 
-static int put(struct memories *m, const struct memory *memory)
+static int memory_put(struct memories *m, const struct memory *memory)
 {
 	if (memory->expires_ms != MEMORY_NEVER)
 		atomic_store(&m->expires, true);
@@ -244,7 +244,7 @@ static int put(struct memories *m, const struct memory *memory)
 
 int memory_put_again(struct memories *m, const struct memory *memory)
 {
-	int r = put(m, memory) ?: memory_publish(m, "memory.restored", memory);
+	int r = memory_put(m, memory) ?: memory_publish(m, "memory.restored", memory);
 
 	if (r == 0)
 		embedding_note(m->embedding, memory->seq);
@@ -400,10 +400,10 @@ static int check_new(const struct memory_new *in, struct error *error)
 	return r;
 }
 
-static int keep(struct memories *m, struct arena *a, struct memory *new)
+static int memory_keep(struct memories *m, struct arena *a, struct memory *new)
 {
 	int r = store_memory_add(store_writer(m->store), new, &new->seq) ?:
-		put(m, new) ?:
+		memory_put(m, new) ?:
 		memory_publish(m, "memory.added", new);
 
 	if (r == 0)
@@ -435,7 +435,7 @@ static int find_old(struct memories *m, struct arena *a, const struct memory_new
 static int keep_instead(struct memories *m, struct arena *a, const struct memory *old,
 			struct memory *new, struct error *error)
 {
-	int r = check_valid(old, error) ?: keep(m, a, new);
+	int r = check_valid(old, error) ?: memory_keep(m, a, new);
 
 	return r ?: history_replace(m, a, old, new);
 }
@@ -454,7 +454,8 @@ int memory_add(struct memories *m, struct arena *a, const struct memory_new *in,
 	if (r == 0)
 		r = memory_find_first(m, in, &new, a, &first, &repeated);
 	if (r == 0 && !repeated)
-		r = in->replaces.data ? keep_instead(m, a, &old, &new, error) : keep(m, a, &new);
+		r = in->replaces.data ? keep_instead(m, a, &old, &new, error)
+				      : memory_keep(m, a, &new);
 	if (r != 0)
 		return r;
 	*ret_memory = repeated ? first : new;
@@ -614,7 +615,7 @@ int memory_update(struct memories *m, struct arena *a, const struct memory_asker
 	memory.tool_use_id = by->tool_use_id;
 	if (other_text)
 		memory.valid_from_ms = now_ms;
-	r = store_memory_update(c, &memory, &found) ?: put(m, &memory);
+	r = store_memory_update(c, &memory, &found) ?: memory_put(m, &memory);
 	if (r == 0 && other_text)
 		r = drop_vector(m, &memory);
 	if (r == 0)

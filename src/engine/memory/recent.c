@@ -175,7 +175,7 @@ static bool make_key(const struct recent_key *key, struct key_bytes *ret)
 	       add_name(ret, s->chat) && add_name(ret, s->project);
 }
 
-static struct recent_list *find(struct memory_recent *r, const struct key_bytes *key)
+static struct recent_list *memory_recent_find(struct memory_recent *r, const struct key_bytes *key)
 {
 	uint64_t hash = table_hash((struct text) {key->bytes, key->len});
 
@@ -198,7 +198,7 @@ struct recent_list *memory_recent_hold(struct memory_recent *r, const struct rec
 	if (!make_key(key, &k))
 		return NULL;
 	pthread_mutex_lock(&r->lock);
-	l = find(r, &k);
+	l = memory_recent_find(r, &k);
 	if (l && (memcmp(&l->mark, &now, sizeof(now)) != 0 || now_ms >= l->expires_ms)) {
 		drop(r, l);
 		l = NULL;
@@ -287,7 +287,7 @@ void memory_recent_put(struct memory_recent *r, const struct recent_key *key,
 	if (key->include_expired)
 		l->expires_ms = INT64_MAX;
 	pthread_mutex_lock(&r->lock);
-	was = find(r, &l->key);
+	was = memory_recent_find(r, &l->key);
 	if (was)
 		drop(r, was);
 	while (r->n >= LISTS_MAX || r->bytes + l->bytes > TOTAL_BYTES)

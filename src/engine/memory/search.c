@@ -85,8 +85,9 @@ static int take_at_hand(struct memories *m, struct arena *a, const struct store_
 	return r;
 }
 
-static int read_rows(struct memories *m, int lane, struct arena *a, const struct store_scope *scope,
-		     const int64_t *seqs, unsigned n, struct memory *ret_rows, unsigned *ret_n)
+static int memory_search_read_rows(struct memories *m, int lane, struct arena *a,
+				   const struct store_scope *scope, const int64_t *seqs, unsigned n,
+				   struct memory *ret_rows, unsigned *ret_n)
 {
 	struct arena_mark start = arena_mark(a);
 	uint64_t mark;
@@ -121,7 +122,7 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 		return -ENOMEM;
 	for (size_t i = 0; i < n_hits; i++)
 		seqs[i] = (int64_t)hits[i].key;
-	r = read_rows(m, lane, a, &scope, seqs, (unsigned)n_hits, found, ret_n);
+	r = memory_search_read_rows(m, lane, a, &scope, seqs, (unsigned)n_hits, found, ret_n);
 	if (r != 0)
 		return r;
 	for (unsigned i = 0; i < *ret_n; i++) {
@@ -134,7 +135,7 @@ static int fetch_hits(struct memories *m, int lane, struct arena *a, const struc
 }
 
 /* Rows of memories, and the hits that they were read for. */
-struct rows {
+struct memory_search_rows {
 	struct memory *rows;
 	struct search_hit *hits;
 	unsigned n;
@@ -142,8 +143,8 @@ struct rows {
 
 /* The same of a search of the past, whose hits may be former texts. */
 static int fetch_then(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		      const struct former *former, const struct search_hit *hits, size_t n_hits,
-		      struct rows *ret)
+		      const struct memory_former *former, const struct search_hit *hits,
+		      size_t n_hits, struct memory_search_rows *ret)
 {
 	struct memory *all = arena_alloc(a, n_hits * sizeof(*all));
 	struct search_hit *of = arena_alloc(a, n_hits * sizeof(*of));
@@ -165,14 +166,15 @@ static int fetch_then(struct memories *m, int lane, struct arena *a, const struc
 	}
 	if (r != 0)
 		return r;
-	*ret = (struct rows) {all, of, n};
+	*ret = (struct memory_search_rows) {all, of, n};
 	return 0;
 }
 
 /* The order that depends on the texts: ret_from[i] is where the row in place i was. A similarity that
  * is a cosine belongs to its memory, any other one to the place. */
-static int settle(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		  const struct rows *rows, bool newer_first, struct memory *ret, size_t **ret_from)
+static int memory_search_settle(struct memories *m, int lane, struct arena *a,
+				const struct memory_query *q, const struct memory_search_rows *rows,
+				bool newer_first, struct memory *ret, size_t **ret_from)
 {
 	const struct search_query query = {.text = q->text, .newer_first = newer_first};
 	struct search_said *said = arena_alloc(a, rows->n * sizeof(*said));
@@ -195,14 +197,14 @@ static int settle(struct memories *m, int lane, struct arena *a, const struct me
 
 /* ---- the memories whose vectors are nearest to the question's ---- */
 
-struct nearest {
+struct memory_search_nearest {
 	struct embedding_vector question; /* dim 0: words alone */
 	struct near_hit *hits;            /* first those by words, in their order */
 	struct near_found found;
 };
 
 /* How much the model's vectors count, after this search; from 0 to 1. */
-static float nearest_trust(struct memories *m, const struct nearest *near)
+static float nearest_trust(struct memories *m, const struct memory_search_nearest *near)
 {
 	float trust;
 
@@ -257,7 +259,8 @@ static bool choose(const struct nearest_choice *choice, bool has_vector, float c
 
 /* Sets the similarity of search_fuse's hits to the cosine, and drops those below the minimum.
  * Those without a vector keep the similarity of their words. */
-static int nearest_choose(struct memories *m, int lane, struct arena *a, const struct nearest *near,
+static int nearest_choose(struct memories *m, int lane, struct arena *a,
+			  const struct memory_search_nearest *near,
 			  const struct nearest_choice *choice, struct search_hit *hits, size_t *n)
 {
 	float *numbers = arena_alloc(a, near->question.dim * sizeof(float));
@@ -283,18 +286,18 @@ static int nearest_choose(struct memories *m, int lane, struct arena *a, const s
 /* ---- both ---- */
 
 /* What both ways of searching find. */
-struct found {
+struct memory_search_found {
 	struct search_hit *hits;
 	size_t n;
 	struct search_same same;
-	struct nearest near;
-	struct former former;
+	struct memory_search_nearest near;
+	struct memory_former former;
 	struct search_why *whys; /* NULL: not asked for */
 	size_t n_whys;
 };
 
 /* How near all hits are, and which others are near. Former texts have no vectors. */
-static void find_near(const struct held_set *set, struct found *found,
+static void find_near(const struct held_set *set, struct memory_search_found *found,
 		      const struct search_query *query)
 {
 	const struct near_question question = {.dim = found->near.question.dim,
@@ -310,7 +313,7 @@ static void find_near(const struct held_set *set, struct found *found,
 }
 
 static int find_both(struct memories *m, int lane, const struct memory_query *q, unsigned limit,
-		     struct found *found)
+		     struct memory_search_found *found)
 {
 	struct search_query query = {
 		.text = q->text, .now_ms = clock_utc_ms(), .words = word_file_table(m->words)};
@@ -348,9 +351,9 @@ static int find_both(struct memories *m, int lane, const struct memory_query *q,
 }
 
 static int fuse(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		unsigned limit, struct found *found)
+		unsigned limit, struct memory_search_found *found)
 {
-	const struct nearest *near = &found->near;
+	const struct memory_search_nearest *near = &found->near;
 	const struct nearest_choice choice = {
 		.by_words = found->hits,
 		.n_by_words = found->n,
@@ -374,7 +377,7 @@ static int fuse(struct memories *m, int lane, struct arena *a, const struct memo
 }
 
 static int find_hits(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		     unsigned limit, struct found *found)
+		     unsigned limit, struct memory_search_found *found)
 {
 	unsigned wanted = limit;
 	int r = embedding_read(m->embedding, a, q->vector, &found->near.question);
@@ -416,7 +419,7 @@ static bool has_hit(const struct search_hit *hits, size_t n, const struct search
 }
 
 /* It is in the answer already. */
-static void remove_hit(struct found *found, size_t from, const struct search_hit *hit)
+static void remove_hit(struct memory_search_found *found, size_t from, const struct search_hit *hit)
 {
 	size_t n = from;
 
@@ -430,11 +433,12 @@ static void remove_hit(struct found *found, size_t from, const struct search_hit
 /* The rows of the first hits, in their final order. Those that may be verbatim matches are read, too,
  * and stay only if they have come before the others. */
 static int fill_first(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		      struct found *found, size_t n, struct memory *rows, unsigned *ret_n)
+		      struct memory_search_found *found, size_t n, struct memory *rows,
+		      unsigned *ret_n)
 {
 	struct search_hit *hits = arena_alloc(a, (n + found->same.n) * sizeof(*hits));
 	size_t n_hits = n, n_rows, *from;
-	struct rows read;
+	struct memory_search_rows read;
 	int r;
 
 	if (!hits)
@@ -448,7 +452,9 @@ static int fill_first(struct memories *m, int lane, struct arena *a, const struc
 	n_rows = r == 0 ? read.n : 0;
 	while (n_rows > 0 && !has_hit(hits, n, &read.hits[n_rows - 1]))
 		n_rows--;
-	r = r ?: settle(m, lane, a, q, &read, found->near.question.dim > 0, rows, &from);
+	r = r
+		    ?: memory_search_settle(m, lane, a, q, &read, found->near.question.dim > 0,
+					    rows, &from);
 	if (r != 0)
 		return r;
 	for (*ret_n = read.n; *ret_n > n_rows && from[*ret_n - 1] >= n_rows;)
@@ -462,13 +468,14 @@ static int fill_first(struct memories *m, int lane, struct arena *a, const struc
 
 /* The rows of the hits from *at on, until there are `limit` of them and a few to spare. The first
  * of them are in their final order; few of those behind are ever read. */
-static int fill(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		struct found *found, unsigned limit, size_t *at, struct memory *rows, unsigned *n)
+static int memory_search_fill(struct memories *m, int lane, struct arena *a,
+			      const struct memory_query *q, struct memory_search_found *found,
+			      unsigned limit, size_t *at, struct memory *rows, unsigned *n)
 {
 	size_t wanted = limit - *n + spare_of(limit);
 	size_t n_hits = found->n - *at < wanted ? found->n - *at : wanted;
 	unsigned n_more = 0;
-	struct rows more;
+	struct memory_search_rows more;
 	int r;
 
 	if (*at == 0) {
@@ -508,7 +515,8 @@ static int why_of(struct arena *a, const struct search_why *why, const struct me
 }
 
 /* Says why each was found; a memory that only its vector found has nothing to say. */
-static int explain(struct arena *a, const struct found *found, struct memory *rows, unsigned n)
+static int explain(struct arena *a, const struct memory_search_found *found, struct memory *rows,
+		   unsigned n)
 {
 	int r = 0;
 
@@ -524,7 +532,8 @@ static int explain(struct arena *a, const struct found *found, struct memory *ro
 
 /* Duplicates leave room for those behind them. */
 static int fetch_all(struct memories *m, int lane, struct arena *a, const struct memory_query *q,
-		     struct found *found, unsigned limit, struct memory **ret, unsigned *ret_n)
+		     struct memory_search_found *found, unsigned limit, struct memory **ret,
+		     unsigned *ret_n)
 {
 	struct memory *rows = arena_alloc(a, (found->n + found->same.n) * sizeof(*rows));
 	unsigned n = 0;
@@ -532,7 +541,7 @@ static int fetch_all(struct memories *m, int lane, struct arena *a, const struct
 	int r = rows ? 0 : -ENOMEM;
 
 	while (r == 0 && at < found->n && n < limit)
-		r = fill(m, lane, a, q, found, limit, &at, rows, &n);
+		r = memory_search_fill(m, lane, a, q, found, limit, &at, rows, &n);
 	if (r != 0)
 		return r;
 	*ret = rows;
@@ -544,7 +553,7 @@ static int search(struct memories *m, int lane, struct arena *a, const struct me
 		  struct memory **ret_hits, unsigned *ret_n, struct error *error)
 {
 	unsigned limit = memory_limit(q->limit, SEARCH_DEFAULT);
-	struct found found = {.n = 0};
+	struct memory_search_found found = {.n = 0};
 	int r = memory_check_on(m, error) ?:
 		memory_need(q->text, "query", error) ?:
 		memory_check_asker(&q->by, error) ?:

@@ -51,7 +51,7 @@ static void on_decided(void *arg, int result, const struct approval *row, const 
 {
 	struct press *p = arg;
 	struct way *w = way_find(p->notify, text_of(p->way));
-	struct message *m = w ? message_find(w, p->key) : NULL;
+	struct notify_message *m = w ? message_find(w, p->key) : NULL;
 	char words[OUTCOME_MAX];
 
 	word_result(result, row, error, words, sizeof(words));
@@ -80,7 +80,7 @@ static void name_decider(const struct way *w, const struct notice_answer *a, cha
 		snprintf(out, BY_MAX, "%s:%s", notifier_kind_names[w->kind], w->name);
 }
 
-int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
+int answer_decide(struct way *w, const struct notify_message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
 		  notify_link_fn told, void *told_arg, struct error *error)
 {
@@ -121,7 +121,7 @@ static void ignore(struct way *w, const struct notice_answer *a, const char *rea
 }
 
 /* The message shows in any case what came of it. */
-static void decide(struct way *w, const struct message *m, const struct notice_answer *a,
+static void decide(struct way *w, const struct notify_message *m, const struct notice_answer *a,
 		   enum approval_status decision)
 {
 	char words[OUTCOME_MAX];
@@ -141,7 +141,7 @@ static void take_token(struct way *w, const struct notice_answer *a)
 	const void *about = NULL;
 	enum token_state state =
 		tokens_use(&w->tokens, a->token, clock_utc_ms(), &about, &decision);
-	struct message *m = message_of_token(w, about);
+	struct notify_message *m = message_of_token(w, about);
 	char by[BY_MAX];
 
 	if (state == TOKEN_UNKNOWN || !m || (m->about == ABOUT_TEST && !m->test)) {
@@ -168,7 +168,7 @@ static void take_token(struct way *w, const struct notice_answer *a)
 /* A reply to a question is its answer, and to a request a denial with a reason. */
 static void take_reply(struct way *w, const struct notice_answer *a)
 {
-	struct message *m = message_find_ref(w, a->ref);
+	struct notify_message *m = message_find_ref(w, a->ref);
 	struct notice_answer one = *a;
 
 	if (!m || m->about != ABOUT_APPROVAL || m->outcome[0]) {

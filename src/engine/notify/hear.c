@@ -69,7 +69,7 @@ bool hear_meant(struct way *w, struct arena *a, const struct approval *row)
 
 /* ---- words ---- */
 
-static int word_title(struct message *m, const struct heard *h)
+static int word_title(struct notify_message *m, const struct heard *h)
 {
 	struct text source = h->type;
 	char title[NOTICE_TITLE_MAX];
@@ -93,7 +93,7 @@ static int word_title(struct message *m, const struct heard *h)
 }
 
 /* The one thing that people want to know; or all of it. */
-static int word_text(struct message *m, const struct heard *h)
+static int word_text(struct notify_message *m, const struct heard *h)
 {
 	static const char *const members[] = {"error", "result", "prompt"};
 	struct text said = {.data = NULL};
@@ -105,7 +105,7 @@ static int word_text(struct message *m, const struct heard *h)
 	return r == 0 ? words_plain(&m->arena, said, SHOWN_MAX, &m->text) : r;
 }
 
-static void word_fields(struct message *m, const struct heard *h)
+static void word_fields(struct notify_message *m, const struct heard *h)
 {
 	char time[ISO_LEN + 1], link[WAY_LINK_MAX];
 
@@ -125,7 +125,7 @@ static void word_fields(struct message *m, const struct heard *h)
 
 static void tell_news(struct way *w, const struct heard *h)
 {
-	struct message *m;
+	struct notify_message *m;
 	char key[KEY_MAX];
 
 	if (h->id.len > 0)
@@ -172,7 +172,7 @@ static void tell_resolved(struct way *w, const struct heard *h)
 {
 	enum approval_status status = APPROVAL_SUPERSEDED;
 	struct text comment = member(h, "reason");
-	struct message *m = message_asking(w, h->id);
+	struct notify_message *m = message_asking(w, h->id);
 	char by[BY_MAX];
 
 	if (!m || m->outcome[0])
@@ -194,7 +194,7 @@ static void tell_resolved(struct way *w, const struct heard *h)
 	way_pump(w);
 }
 
-static void tell(struct way *w, struct heard *h)
+static void notify_hear_notify(struct way *w, struct heard *h)
 {
 	if (!w->notifier)
 		return;
@@ -227,11 +227,11 @@ static void hear(struct notify *n, struct heard *h)
 		h->id = h->event->session;
 	n->steps = EVENT_STEPS;
 	list_for_each (at, following, &n->ways)
-		tell(list_entry(at, struct way, link), h);
+		notify_hear_notify(list_entry(at, struct way, link), h);
 }
 
 /* Most events concern nobody: those are not unpacked. */
-static bool is_wanted(const struct notify *n, struct text type)
+static bool notify_hear_is_wanted(const struct notify *n, struct text type)
 {
 	if (text_is(type, "approval.resolved") || text_is(type, "session.status"))
 		return true;
@@ -251,7 +251,7 @@ static int on_event(void *arg, const struct event *e)
 	/* Where it happened they tell of it, once for all hosts. Its end may come from anywhere. */
 	if (event_is_foreign(n->opts.events, e) && !text_is(e->type, "approval.resolved"))
 		return 0;
-	if (n->stopping || !is_wanted(n, e->type))
+	if (n->stopping || !notify_hear_is_wanted(n, e->type))
 		return 0;
 	arena_init(&arena, EVENT_ARENA_MAX);
 	hear(n, &h);

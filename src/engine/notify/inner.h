@@ -17,7 +17,7 @@
 
 struct event;
 struct event_subscriber;
-struct look;
+struct notify_look;
 struct zone;
 
 /* ---- when.c ---- */
@@ -116,7 +116,7 @@ enum message_stage {
 
 enum message_about { ABOUT_EVENT, ABOUT_APPROVAL, ABOUT_TEST };
 
-struct message {
+struct notify_message {
 	struct list link; /* in way->messages */
 	struct way *way;
 	enum message_about about;
@@ -136,7 +136,7 @@ struct message {
 	bool has_links;            /* kept, so that they are known */
 	bool gone;                 /* dropped as soon as it is not under way any more */
 	unsigned n_tries;
-	struct look *look;
+	struct notify_look *look;
 	struct notify_test *test;
 };
 
@@ -158,7 +158,7 @@ struct way {
 	struct tokens tokens;
 	struct list messages;
 	unsigned n_messages;
-	struct message *going;
+	struct notify_message *going;
 	struct timer *timer;
 	uint64_t not_before_ms; /* steady: after a failure */
 	unsigned n_failures;    /* in a row */
@@ -185,7 +185,7 @@ struct notify {
 struct notify_test {
 	struct list link;
 	struct notify *notify;
-	struct message *message; /* NULL: it is gone */
+	struct notify_message *message; /* NULL: it is gone */
 	struct timer *timer;
 	notify_test_fn fn;
 	void *arg;
@@ -200,19 +200,19 @@ struct notify_test {
 
 /* A new one at the end, or the one with that key, made empty again. NULL: no memory, or no room,
  * which is counted. */
-struct message *message_get(struct way *w, enum message_about about, const char *key);
-struct message *message_find(const struct way *w, const char *key);
-struct message *message_find_ref(const struct way *w, const char *ref);
-struct message *message_of_token(const struct way *w, const void *about);
+struct notify_message *message_get(struct way *w, enum message_about about, const char *key);
+struct notify_message *message_find(const struct way *w, const char *key);
+struct notify_message *message_find_ref(const struct way *w, const char *ref);
+struct notify_message *message_of_token(const struct way *w, const void *about);
 /* The message that asks for this approval; NULL: there is none. */
-struct message *message_asking(const struct way *w, struct text id);
+struct notify_message *message_asking(const struct way *w, struct text id);
 /* Makes it, if there is none. */
 void message_ask(struct way *w, struct text id);
 /* Now, or once it is not under way any more. */
-void message_drop(struct message *m);
+void message_drop(struct notify_message *m);
 /* Its texts are of no use any more; what came of it is. */
-void message_shrink(struct message *m);
-void message_field(struct message *m, const char *name, struct text value);
+void message_shrink(struct notify_message *m);
+void message_field(struct notify_message *m, const char *name, struct text value);
 
 /* ---- way.c ---- */
 
@@ -223,16 +223,16 @@ void way_free(struct way *w);
 /* Sends what may be sent now, and comes back for the rest. */
 void way_pump(struct way *w);
 /* The look at an approval has ended. */
-void way_looked(struct way *w, struct message *m, bool shown);
+void way_looked(struct way *w, struct notify_message *m, bool shown);
 bool way_wants(const struct way *w, struct text type);
 /* Where there is more to see of it; {NULL, 0}: nowhere. It may be in `out`. */
-struct text way_link(const struct way *w, const struct message *m, char out[WAY_LINK_MAX]);
+struct text way_link(const struct way *w, const struct notify_message *m, char out[WAY_LINK_MAX]);
 
 /* ---- look.c ---- */
 
 /* Reads the approval and words it; way_looked follows. */
-int look_start(struct message *m);
-void look_leave(struct look *l); /* accepts NULL */
+int look_start(struct notify_message *m);
+void look_leave(struct notify_look *l); /* accepts NULL */
 /* The digest of what is asked. Any thread. */
 void approval_digest(const struct approval *row, char out[NOTICE_DIGEST_LEN + 1]);
 /* What still waits is told to this way, too. */
@@ -261,7 +261,7 @@ bool hear_meant(struct way *w, struct arena *a, const struct approval *row);
 
 void answer_take(struct way *w, const struct notice_answer *answer);
 /* Decides about a message's approval. `from` and `told` may be NULL. 0: `told` follows. */
-int answer_decide(struct way *w, const struct message *m, const struct notice_answer *a,
+int answer_decide(struct way *w, const struct notify_message *m, const struct notice_answer *a,
 		  enum approval_status decision, const struct approval_client *from,
 		  notify_link_fn told, void *told_arg, struct error *error);
 

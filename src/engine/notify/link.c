@@ -9,14 +9,14 @@
 
 /* ---- who comes by one ---- */
 
-struct found {
+struct notify_link_found {
 	struct way *way;
-	struct message *message;
+	struct notify_message *message;
 	const struct token *token;
 	enum token_state state;
 };
 
-static bool find_in(struct way *w, struct text token, int64_t now_ms, struct found *ret)
+static bool find_in(struct way *w, struct text token, int64_t now_ms, struct notify_link_found *ret)
 {
 	enum token_state state =
 		w->links ? tokens_see(&w->tokens, token, now_ms, &ret->token) : TOKEN_UNKNOWN;
@@ -43,8 +43,8 @@ static int refuse_unknown(struct notify *n, struct error *error)
 		      "Unknown link: it was altered, or a newer link has replaced it.");
 }
 
-static int refuse_this(struct found *f, enum refusal code, const char *reason, const char *words,
-		       struct error *error)
+static int refuse_this(struct notify_link_found *f, enum refusal code, const char *reason,
+		       const char *words, struct error *error)
 {
 	f->way->ignored++;
 	log_caused(LOG_LEVEL_INFO, "reply ignored", "notifier=%s reason=\"%s\"", f->way->name,
@@ -53,7 +53,8 @@ static int refuse_this(struct found *f, enum refusal code, const char *reason, c
 		      f->message->outcome);
 }
 
-static int find(struct notify *n, struct text token, struct found *ret, struct error *error)
+static int notify_link_find(struct notify *n, struct text token, struct notify_link_found *ret,
+			    struct error *error)
 {
 	bool is = false;
 
@@ -78,8 +79,8 @@ static int find(struct notify *n, struct text token, struct found *ret, struct e
 int notify_link_look(struct notify *n, struct text token, struct notify_link *ret_link,
 		     struct error *error)
 {
-	struct found f = {.token = NULL};
-	int r = find(n, token, &f, error);
+	struct notify_link_found f = {.token = NULL};
+	int r = notify_link_find(n, token, &f, error);
 
 	if (r != 0)
 		return r;
@@ -96,8 +97,8 @@ int notify_link_use(struct notify *n, struct text token, const struct approval_c
 	static const struct notice_answer nobody = {.ref = "", .who = "", .press = ""};
 	enum approval_status decision = APPROVAL_DENIED;
 	const void *about;
-	struct found f = {.token = NULL};
-	int r = find(n, token, &f, error);
+	struct notify_link_found f = {.token = NULL};
+	int r = notify_link_find(n, token, &f, error);
 
 	if (r != 0)
 		return r;

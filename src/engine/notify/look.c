@@ -15,12 +15,12 @@
 
 enum { INPUT_FIELD_MAX = 16 << 10 };
 
-struct look {
+struct notify_look {
 	struct work work;
 	struct notify *notify;
-	struct message *message; /* NULL: it has left */
+	struct notify_message *message; /* NULL: it has left */
 	struct arena arena;
-	char id[sizeof(((struct message *)0)->id)];
+	char id[sizeof(((struct notify_message *)0)->id)];
 	struct approval row;
 	struct text title, text, input;
 	char digest[NOTICE_DIGEST_LEN + 1];
@@ -36,7 +36,7 @@ void approval_digest(const struct approval *row, char out[NOTICE_DIGEST_LEN + 1]
 
 /* ---- on a reader's thread ---- */
 
-static int word_input(struct look *l)
+static int word_input(struct notify_look *l)
 {
 	struct text json = TEXT("{}");
 	int r = l->row.input.value ? l->notify->opts.to_json(&l->arena, l->row.input.value, &json)
@@ -47,7 +47,7 @@ static int word_input(struct look *l)
 
 static int look_run(struct work *w, int lane)
 {
-	struct look *l = list_entry(w, struct look, work);
+	struct notify_look *l = list_entry(w, struct notify_look, work);
 	struct error error;
 	int r = approval_get(l->notify->opts.approvals, lane, &l->arena, text_of(l->id), false,
 			     &l->row, &error);
@@ -62,7 +62,7 @@ static int look_run(struct work *w, int lane)
 
 /* ---- on the loop ---- */
 
-static void show_fields(struct message *m, const struct look *l)
+static void show_fields(struct notify_message *m, const struct notify_look *l)
 {
 	const struct approval *row = &l->row;
 	char time[ISO_LEN + 1], link[WAY_LINK_MAX];
@@ -86,7 +86,7 @@ static void show_fields(struct message *m, const struct look *l)
 	message_field(m, "status", text_of(approval_status_name(row->status)));
 }
 
-static int show(struct message *m, const struct look *l)
+static int notify_look_show(struct notify_message *m, const struct notify_look *l)
 {
 	int r = arena_copy_text(&m->arena, l->title, &m->title)
 			?: arena_copy_text(&m->arena, l->text, &m->text);
@@ -102,15 +102,15 @@ static int show(struct message *m, const struct look *l)
 
 static void look_finished(struct work *w, int result)
 {
-	struct look *l = list_entry(w, struct look, work);
-	struct message *m = l->message;
+	struct notify_look *l = list_entry(w, struct notify_look, work);
+	struct notify_message *m = l->message;
 	bool shown = false;
 
 	if (m) {
 		m->look = NULL;
 		arena_reset(&m->arena);
 		if (result == 0 && l->row.status == APPROVAL_PENDING)
-			shown = show(m, l) == 0;
+			shown = notify_look_show(m, l) == 0;
 		if (result < 0 && result != -ECANCELED)
 			log_warn("could not send approval notification", "notifier=%s error=%s",
 				 m->way->name, fault_words(result));
@@ -121,9 +121,9 @@ static void look_finished(struct work *w, int result)
 	free(l);
 }
 
-int look_start(struct message *m)
+int look_start(struct notify_message *m)
 {
-	struct look *l = calloc(1, sizeof(*l));
+	struct notify_look *l = calloc(1, sizeof(*l));
 
 	if (!l)
 		return -ENOMEM;
@@ -137,7 +137,7 @@ int look_start(struct message *m)
 	return 0;
 }
 
-void look_leave(struct look *l)
+void look_leave(struct notify_look *l)
 {
 	if (l)
 		l->message = NULL;

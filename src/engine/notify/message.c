@@ -5,11 +5,11 @@
 #include "engine/approval/approval.h"
 #include "engine/notify/inner.h"
 
-static struct message *find(const struct way *w, const char *key, const char *ref,
-			    const void *about)
+static struct notify_message *notify_message_find(const struct way *w, const char *key,
+						  const char *ref, const void *about)
 {
 	list_for_each (at, following, &w->messages) {
-		struct message *m = list_entry(at, struct message, link);
+		struct notify_message *m = list_entry(at, struct notify_message, link);
 
 		if (!m->gone && ((about && m == about) || (key && strcmp(m->key, key) == 0) ||
 				 (ref && m->ref[0] && strcmp(m->ref, ref) == 0)))
@@ -18,22 +18,22 @@ static struct message *find(const struct way *w, const char *key, const char *re
 	return NULL;
 }
 
-struct message *message_find(const struct way *w, const char *key)
+struct notify_message *message_find(const struct way *w, const char *key)
 {
-	return find(w, key, NULL, NULL);
+	return notify_message_find(w, key, NULL, NULL);
 }
 
-struct message *message_find_ref(const struct way *w, const char *ref)
+struct notify_message *message_find_ref(const struct way *w, const char *ref)
 {
-	return find(w, NULL, ref, NULL);
+	return notify_message_find(w, NULL, ref, NULL);
 }
 
-struct message *message_of_token(const struct way *w, const void *about)
+struct notify_message *message_of_token(const struct way *w, const void *about)
 {
-	return find(w, NULL, NULL, about);
+	return notify_message_find(w, NULL, NULL, about);
 }
 
-void message_drop(struct message *m)
+void message_drop(struct notify_message *m)
 {
 	struct way *w = m->way;
 
@@ -53,12 +53,12 @@ void message_drop(struct message *m)
 
 /* What can best be spared: what was sent and is over, then the oldest links, then what is only
  * news. */
-static struct message *find_spare(const struct way *w)
+static struct notify_message *find_spare(const struct way *w)
 {
-	struct message *news = NULL, *linked = NULL;
+	struct notify_message *news = NULL, *linked = NULL;
 
 	list_for_each (at, following, &w->messages) {
-		struct message *m = list_entry(at, struct message, link);
+		struct notify_message *m = list_entry(at, struct notify_message, link);
 
 		if (m == w->going)
 			continue;
@@ -73,9 +73,9 @@ static struct message *find_spare(const struct way *w)
 	return linked ? linked : news;
 }
 
-static bool make_room(struct way *w)
+static bool notify_message_make_room(struct way *w)
 {
-	struct message *spare;
+	struct notify_message *spare;
 
 	if (w->n_messages < NOTIFY_MESSAGES_MAX)
 		return true;
@@ -89,7 +89,7 @@ static bool make_room(struct way *w)
 	return spare != NULL;
 }
 
-void message_shrink(struct message *m)
+void message_shrink(struct notify_message *m)
 {
 	arena_reset(&m->arena);
 	m->title = m->text = (struct text) {.data = NULL};
@@ -97,7 +97,7 @@ void message_shrink(struct message *m)
 }
 
 /* News about what a message tells already: the message says the new thing instead. */
-static struct message *begin_anew(struct message *m)
+static struct notify_message *begin_anew(struct notify_message *m)
 {
 	message_shrink(m);
 	m->n_tries = 0;
@@ -105,15 +105,15 @@ static struct message *begin_anew(struct message *m)
 	return m;
 }
 
-struct message *message_get(struct way *w, enum message_about about, const char *key)
+struct notify_message *message_get(struct way *w, enum message_about about, const char *key)
 {
-	struct message *m = message_find(w, key);
+	struct notify_message *m = message_find(w, key);
 
 	/* What is under way is not touched, nor what was sent and cannot be changed: the news gets
 	 * a message of its own. */
 	if (m && m != w->going && (m->stage != MESSAGE_SENT || notifier_replaces(w->notifier)))
 		return begin_anew(m);
-	if (!make_room(w))
+	if (!notify_message_make_room(w))
 		return NULL;
 	m = calloc(1, sizeof(*m));
 	if (!m)
@@ -132,7 +132,7 @@ static void approval_key(char key[KEY_MAX], struct text id)
 	snprintf(key, KEY_MAX, "approval:%.*s", TEXT_ARGS(text_cut(id, APPROVAL_ID_MAX)));
 }
 
-struct message *message_asking(const struct way *w, struct text id)
+struct notify_message *message_asking(const struct way *w, struct text id)
 {
 	char key[KEY_MAX];
 
@@ -142,7 +142,7 @@ struct message *message_asking(const struct way *w, struct text id)
 
 void message_ask(struct way *w, struct text id)
 {
-	struct message *m;
+	struct notify_message *m;
 	char key[KEY_MAX];
 
 	approval_key(key, id);
@@ -151,7 +151,7 @@ void message_ask(struct way *w, struct text id)
 		snprintf(m->id, sizeof(m->id), "%.*s", TEXT_ARGS(text_cut(id, APPROVAL_ID_MAX)));
 }
 
-void message_field(struct message *m, const char *name, struct text value)
+void message_field(struct notify_message *m, const char *name, struct text value)
 {
 	struct text copy;
 

@@ -68,7 +68,7 @@ static const char *state_of(const struct way *w)
 	return quiet_left(&w->quiet, clock_utc_ms()) > 0 ? "quiet" : "ok";
 }
 
-static void fill(const struct way *w, struct notify_state *ret)
+static void notify_fill(const struct way *w, struct notify_state *ret)
 {
 	*ret = (struct notify_state) {
 		.name = w->name,
@@ -85,13 +85,13 @@ static void fill(const struct way *w, struct notify_state *ret)
 		.error = w->error,
 	};
 	list_for_each (at, following, &w->messages)
-		ret->waiting += list_entry(at, struct message, link)->stage != MESSAGE_SENT;
+		ret->waiting += list_entry(at, struct notify_message, link)->stage != MESSAGE_SENT;
 }
 
 void notify_get(const struct notify *n, unsigned i, struct notify_state *ret)
 {
 	list_for_each (at, following, &n->ways) {
 		if (i-- == 0)
-			fill(list_entry(at, struct way, link), ret);
+			notify_fill(list_entry(at, struct way, link), ret);
 	}
 }

@@ -41,7 +41,7 @@ static void on_timer(void *arg)
 }
 
 /* fn is told by the timer: not from within whatever ended the test. */
-static void end(struct notify_test *t, int result)
+static void notify_test_end(struct notify_test *t, int result)
 {
 	if (t->over)
 		return;
@@ -54,26 +54,27 @@ void test_sent(struct notify_test *t)
 {
 	t->sent = true;
 	if (!t->asks)
-		end(t, 0);
+		notify_test_end(t, 0);
 }
 
 void test_failed(struct notify_test *t, const char *what)
 {
-	end(t, refuse(&t->error, REFUSE_UNAVAILABLE, "cannot send the test message: %s", what));
+	notify_test_end(
+		t, refuse(&t->error, REFUSE_UNAVAILABLE, "cannot send the test message: %s", what));
 }
 
 void test_pressed(struct notify_test *t, enum approval_status decision, const char *by)
 {
 	t->pressed = decision == APPROVAL_APPROVED ? "approve" : "deny";
 	snprintf(t->by, sizeof(t->by), "%s", by);
-	end(t, 0);
+	notify_test_end(t, 0);
 }
 
-static int fill(struct notify_test *t, struct way *w)
+static int notify_test_fill(struct notify_test *t, struct way *w)
 {
 	const char *host = w->notify->opts.host;
 	char key[KEY_MAX], id[UUID_LEN + 1], text[200];
-	struct message *m;
+	struct notify_message *m;
 	int r = uuid4(id);
 
 	if (r != 0)
@@ -96,7 +97,8 @@ static int fill(struct notify_test *t, struct way *w)
 	return r;
 }
 
-static int check(const struct notify *n, const struct way *w, struct text name, struct error *error)
+static int notify_test_check(const struct notify *n, const struct way *w, struct text name,
+			     struct error *error)
 {
 	unsigned count = 0;
 
@@ -119,7 +121,7 @@ int notify_test_start(struct notify *n, struct text name, int64_t timeout_ms, no
 {
 	struct way *w = way_find(n, name);
 	struct notify_test *t;
-	int r = check(n, w, name, error);
+	int r = notify_test_check(n, w, name, error);
 
 	if (r != 0)
 		return r;
@@ -131,7 +133,7 @@ int notify_test_start(struct notify *n, struct text name, int64_t timeout_ms, no
 	t->fn = fn;
 	t->arg = arg;
 	t->asks = notifier_asks(w->notifier);
-	r = timer_new(n->opts.loop, on_timer, t, &t->timer) ?: fill(t, w);
+	r = timer_new(n->opts.loop, on_timer, t, &t->timer) ?: notify_test_fill(t, w);
 	if (r != 0) {
 		test_free(t);
 		return r;
@@ -152,7 +154,7 @@ void notify_test_leave(struct notify_test *t)
 void tests_stop(struct notify *n)
 {
 	list_for_each (at, following, &n->tests)
-		end(list_entry(at, struct notify_test, link),
-		    refuse(&list_entry(at, struct notify_test, link)->error, REFUSE_STOPPING,
-			   "koined is stopping"));
+		notify_test_end(list_entry(at, struct notify_test, link),
+				refuse(&list_entry(at, struct notify_test, link)->error,
+				       REFUSE_STOPPING, "koined is stopping"));
 }

@@ -36,7 +36,7 @@ void tokens_done(struct tokens *t)
 	*t = (struct tokens) {NULL};
 }
 
-static int make_room(struct tokens *t)
+static int notify_token_make_room(struct tokens *t)
 {
 	unsigned room = t->room > 0 ? t->room * 2 : 16;
 	struct token *list;
@@ -57,7 +57,7 @@ int tokens_add(struct tokens *t, const void *about, enum approval_status decisio
 	       char ret_text[TOKEN_LEN + 1])
 {
 	struct token new = {.about = about, .decision = decision, .until_ms = until_ms};
-	int r = make_room(t) ?: make_text(new.text);
+	int r = notify_token_make_room(t) ?: make_text(new.text);
 
 	if (r != 0)
 		return r;
@@ -66,7 +66,7 @@ int tokens_add(struct tokens *t, const void *about, enum approval_status decisio
 	return 0;
 }
 
-static const struct token *find(const struct tokens *t, struct text text)
+static const struct token *notify_token_find(const struct tokens *t, struct text text)
 {
 	const struct token *found = NULL;
 
@@ -89,7 +89,7 @@ static void set_used(struct tokens *t, const void *about, bool used)
 enum token_state tokens_see(const struct tokens *t, struct text text, int64_t now_ms,
 			    const struct token **ret_token)
 {
-	const struct token *found = find(t, text);
+	const struct token *found = notify_token_find(t, text);
 
 	if (!found)
 		return TOKEN_UNKNOWN;

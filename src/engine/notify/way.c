@@ -91,7 +91,7 @@ static bool is_plain(const char *id)
 }
 
 /* An address at this machine is of no use to somebody who is elsewhere. */
-struct text way_link(const struct way *w, const struct message *m, char out[WAY_LINK_MAX])
+struct text way_link(const struct way *w, const struct notify_message *m, char out[WAY_LINK_MAX])
 {
 	const struct notify_opts *o = &w->notify->opts;
 	char base[NOTIFY_BASE_MAX];
@@ -105,24 +105,24 @@ struct text way_link(const struct way *w, const struct message *m, char out[WAY_
 	return text_of(out);
 }
 
-static void add(struct buf *out, const char *words)
+static void notify_way_add(struct buf *out, const char *words)
 {
 	if (out->len > 0)
 		buf_add_str(out, "\n\n");
 	buf_add_str(out, words);
 }
 
-static void write_text(struct buf *out, const struct message *m)
+static void write_text(struct buf *out, const struct notify_message *m)
 {
 	char left_out[80];
 
 	buf_add(out, m->text.data, m->text.len);
 	if (m->outcome[0])
-		add(out, m->outcome);
+		notify_way_add(out, m->outcome);
 	if (m->way->untold > 0 && !m->ref[0]) {
 		snprintf(left_out, sizeof(left_out), "(%llu earlier messages omitted)",
 			 (unsigned long long)m->way->untold);
-		add(out, left_out);
+		notify_way_add(out, left_out);
 	}
 }
 
@@ -133,7 +133,7 @@ struct offer {
 };
 
 /* The two decisions: as buttons, or as links to our page, which asks once more. */
-static int offer_decisions(struct message *m, struct notice *notice, struct offer *o)
+static int offer_decisions(struct notify_message *m, struct notice *notice, struct offer *o)
 {
 	static const struct {
 		const char *label, *field;
@@ -170,7 +170,7 @@ static int offer_decisions(struct message *m, struct notice *notice, struct offe
 	return 0;
 }
 
-static int send_message(struct message *m)
+static int send_message(struct notify_message *m)
 {
 	struct way *w = m->way;
 	struct offer offer = {0};
@@ -216,7 +216,7 @@ static void recovered(struct way *w)
 	}
 }
 
-static bool is_kept(const struct message *m)
+static bool is_kept(const struct notify_message *m)
 {
 	if (m->gone)
 		return false;
@@ -230,7 +230,7 @@ static bool is_kept(const struct message *m)
 	return notifier_asks(m->way->notifier);
 }
 
-static void succeeded(struct message *m, const struct notice_sent *sent)
+static void succeeded(struct notify_message *m, const struct notice_sent *sent)
 {
 	struct way *w = m->way;
 	bool is_new = !m->ref[0];
@@ -268,7 +268,7 @@ static uint64_t pause_of(const struct way *w, unsigned retry_ms)
 	return ms;
 }
 
-static void failed(struct message *m, const struct notice_sent *sent)
+static void notify_way_failed(struct notify_message *m, const struct notice_sent *sent)
 {
 	struct way *w = m->way;
 	bool again = sent->passing && ++m->n_tries < NOTIFY_TRIES_MAX && !m->gone && !m->test;
@@ -298,17 +298,17 @@ static void failed(struct message *m, const struct notice_sent *sent)
 static void on_sent(void *arg, const struct notice_sent *sent)
 {
 	struct way *w = arg;
-	struct message *m = w->going;
+	struct notify_message *m = w->going;
 
 	w->going = NULL;
 	if (sent->error == 0)
 		succeeded(m, sent);
 	else
-		failed(m, sent);
+		notify_way_failed(m, sent);
 	way_pump(w);
 }
 
-static void on_answer(void *arg, const struct notice_answer *answer)
+static void notify_way_on_answer(void *arg, const struct notice_answer *answer)
 {
 	answer_take(arg, answer);
 }
@@ -332,7 +332,7 @@ static void shorten(int64_t *wait, int64_t left)
 		*wait = left;
 }
 
-static struct message *find_next(struct way *w, int64_t *wait)
+static struct notify_message *find_next(struct way *w, int64_t *wait)
 {
 	uint64_t now = clock_steady_ms();
 	int64_t quiet = quiet_left(&w->quiet, clock_utc_ms());
@@ -343,7 +343,7 @@ static struct message *find_next(struct way *w, int64_t *wait)
 	if (pause > first)
 		first = pause;
 	list_for_each (at, following, &w->messages) {
-		struct message *m = list_entry(at, struct message, link);
+		struct notify_message *m = list_entry(at, struct notify_message, link);
 		bool waits = m->stage == MESSAGE_WAITS;
 		/* A change wakes nobody, so only a failure holds it up; a test waits for nothing. */
 		int64_t left = m->about == ABOUT_TEST ? 0 : waits ? first : pause;
@@ -357,7 +357,7 @@ static struct message *find_next(struct way *w, int64_t *wait)
 	return NULL;
 }
 
-static void begin(struct message *m)
+static void notify_way_begin(struct notify_message *m)
 {
 	struct way *w = m->way;
 	struct notice_sent sent = {.passing = true};
@@ -373,11 +373,11 @@ static void begin(struct message *m)
 		return;
 	sent.error = r;
 	w->going = NULL;
-	failed(m, &sent);
+	notify_way_failed(m, &sent);
 	timer_start(w->timer, AGAIN_MS);
 }
 
-void way_looked(struct way *w, struct message *m, bool shown)
+void way_looked(struct way *w, struct notify_message *m, bool shown)
 {
 	struct notice_sent sent = {.passing = true};
 
@@ -387,7 +387,7 @@ void way_looked(struct way *w, struct message *m, bool shown)
 		return;
 	w->going = NULL;
 	if (sent.error != 0)
-		failed(m, &sent);
+		notify_way_failed(m, &sent);
 	else
 		message_drop(m);
 	timer_start(w->timer, sent.error != 0 ? AGAIN_MS : 0);
@@ -396,13 +396,13 @@ void way_looked(struct way *w, struct message *m, bool shown)
 void way_pump(struct way *w)
 {
 	int64_t wait = INT64_MAX;
-	struct message *m;
+	struct notify_message *m;
 
 	if (w->going || w->notify->stopping || !w->notifier)
 		return;
 	m = find_next(w, &wait);
 	if (m)
-		begin(m);
+		notify_way_begin(m);
 	else if (wait < INT64_MAX)
 		timer_start(w->timer, (uint64_t)(wait < LOOK_AT_MS ? wait : LOOK_AT_MS));
 }
@@ -455,7 +455,7 @@ void way_free(struct way *w)
 	notifier_free(w->notifier);
 	w->going = NULL;
 	while ((first = list_first(&w->messages))) {
-		struct message *m = list_entry(first, struct message, link);
+		struct notify_message *m = list_entry(first, struct notify_message, link);
 
 		if (m->test)
 			test_failed(m->test, "interrupted by a reload of the settings");
@@ -472,7 +472,7 @@ void way_free(struct way *w)
 }
 
 static const struct notifier_events events = {
-	.on_sent = on_sent, .on_answer = on_answer, .on_reading = on_reading};
+	.on_sent = on_sent, .on_answer = notify_way_on_answer, .on_reading = on_reading};
 
 int notify_add(struct notify *n, const struct notify_rule *rule, struct notifier *notifier,
 	       const char *trouble, struct error *error)

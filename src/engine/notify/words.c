@@ -68,7 +68,7 @@ static void add_plain(struct buf *out, struct text t, const char *after_newline)
 	}
 }
 
-static int keep(struct arena *a, struct buf *out, struct text *ret)
+static int notify_words_keep(struct arena *a, struct buf *out, struct text *ret)
 {
 	int r = out->err;
 
@@ -87,7 +87,7 @@ int words_plain(struct arena *a, struct text from, size_t max, struct text *ret)
 	add_plain(&out, cut, "");
 	if (cut.len < from.len)
 		buf_printf(&out, "… (%zu bytes)", from.len);
-	return keep(a, &out, ret);
+	return notify_words_keep(a, &out, ret);
 }
 
 /* What is cut ends with a mark. */
@@ -170,7 +170,7 @@ int words_of_approval(struct arena *a, const struct approval *row, const char *h
 	buf_add_str(&title, row->kind == APPROVAL_CONTACT ? " asks" : " wants to use ");
 	if (row->kind != APPROVAL_CONTACT)
 		add_name(&title, row->tool);
-	r = keep(a, &title, ret_title);
+	r = notify_words_keep(a, &title, ret_title);
 	buf_init(&input, RENDER_MAX);
 	buf_init(&text, RENDER_MAX);
 	if (r == 0)
@@ -186,7 +186,7 @@ int words_of_approval(struct arena *a, const struct approval *row, const char *h
 	add_asker(&text, row, row->host.len > 0 ? row->host : text_of(host));
 	buf_done(&input);
 	if (r == 0)
-		return keep(a, &text, ret_text);
+		return notify_words_keep(a, &text, ret_text);
 	buf_done(&text);
 	return r;
 }

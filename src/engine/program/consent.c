@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-static void end(struct consent *c, int result, const struct error *error)
+static void program_consent_end(struct consent *c, int result, const struct error *error)
 {
 	struct error cancelled = {.text = ""};
 
@@ -18,7 +18,7 @@ static void withdraw(struct consent *c)
 	consent_drop(c);
 	if (c->id[0] && !*c->stopping)
 		approval_withdraw(c->approvals, text_of(c->id), c->by, NULL);
-	end(c, 0, NULL);
+	program_consent_end(c, 0, NULL);
 }
 
 static void on_kept(void *arg, int result, const struct approval *approval,
@@ -45,7 +45,7 @@ static void on_decided(void *arg, int result, const struct approval *approval,
 		error = &own;
 		result = approval_verdict(approval, &own);
 	}
-	end(c, result, error);
+	program_consent_end(c, result, error);
 }
 
 int consent_ask(struct consent *c, const struct approval_new *in, struct error *error)

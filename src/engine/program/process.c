@@ -139,7 +139,7 @@ static void tell_waits(struct process *p)
 	}
 }
 
-static void end(struct process *p)
+static void program_process_end(struct process *p)
 {
 	struct processes *all = p->all;
 
@@ -164,7 +164,7 @@ static void on_grace(void *arg)
 	struct process *p = arg;
 
 	console_drain(p->console);
-	end(p);
+	program_process_end(p);
 }
 
 /* Use a timer, since the console cannot be freed from its own callback. */
@@ -195,7 +195,7 @@ static void on_program_exit(void *arg, int status, int signal)
 /* ---- output ---- */
 
 /* When it is full, half of it is dropped, so that not every byte moves all others. */
-static void on_output(void *arg, const char *data, size_t len)
+static void program_process_on_output(void *arg, const char *data, size_t len)
 {
 	struct process *p = arg;
 	struct buf *b = &p->output;
@@ -341,7 +341,7 @@ static int open_and_launch(struct process *p, const struct process_new *in, stru
 {
 	const struct console_opts opts = {
 		.terminal = in->terminal,
-		.on_output = on_output,
+		.on_output = program_process_on_output,
 		.on_end = on_output_end,
 		.arg = p,
 	};

@@ -34,8 +34,8 @@ static void ask_free(struct process_ask *a)
 	free(a);
 }
 
-static void tell(struct process_ask *a, int result, const struct process_info *info,
-		 const struct error *error)
+static void program_process_ask_notify(struct process_ask *a, int result,
+				       const struct process_info *info, const struct error *error)
 {
 	process_fn fn = a->fn;
 	void *arg = a->arg;
@@ -68,7 +68,7 @@ static void on_consent(void *arg, int result, const struct error *error)
 		error = &own;
 		result = act(a, &p, &own);
 	}
-	tell(a, result, result == 0 ? &p->info : NULL, error);
+	program_process_ask_notify(a, result, result == 0 ? &p->info : NULL, error);
 }
 
 /* ---- the question ---- */
@@ -130,7 +130,8 @@ static const struct value *make_input(struct process_ask *a, const struct proces
 	return r == 0 && w.err == 0 ? w.root : NULL;
 }
 
-static int ask(struct process_ask *a, const struct process *p, struct error *error)
+static int program_process_ask_ask(struct process_ask *a, const struct process *p,
+				   struct error *error)
 {
 	const struct approval_new in = {
 		.kind = APPROVAL_FUNCTION,
@@ -182,7 +183,7 @@ static int ask_or_free(struct process_ask *a, int r, const struct process *p,
 		       struct process_ask **ret_ask, struct error *error)
 {
 	if (r == 0)
-		r = ask(a, p, error);
+		r = program_process_ask_ask(a, p, error);
 	if (r != 0)
 		ask_free(a);
 	else
@@ -300,6 +301,6 @@ void process_asks_end(struct processes *p, int result, const struct error *error
 		consent_drop(&a->consent);
 		if (!error)
 			a->fn = NULL;
-		tell(a, result, NULL, error);
+		program_process_ask_notify(a, result, NULL, error);
 	}
 }

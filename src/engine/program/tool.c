@@ -149,7 +149,7 @@ static void on_vector(void *arg, struct text answer)
 	start_work(r, false);
 }
 
-static int begin(struct tool_run *r, struct error *error)
+static int program_tool_begin(struct tool_run *r, struct error *error)
 {
 	struct embedding *model = memories_embedding(r->tools->opts.memories);
 	struct text query = {NULL, 0};
@@ -174,7 +174,7 @@ static void on_consent(void *arg, int result, const struct error *error)
 
 	if (result == 0) {
 		error = &own;
-		result = begin(r, &own);
+		result = program_tool_begin(r, &own);
 	}
 	if (result != 0)
 		tool_done(r, result, error);
@@ -232,7 +232,8 @@ static int check_keys(const struct value *input, struct error *error)
 	return e;
 }
 
-static int check(const struct tools *t, const struct tool_ask *ask, struct error *error)
+static int program_tool_check(const struct tools *t, const struct tool_ask *ask,
+			      struct error *error)
 {
 	if (!is_allowed(t, ask->id))
 		return refuse(error, REFUSE_FORBIDDEN, "tool not allowed: %s", all[ask->id].name);
@@ -256,7 +257,7 @@ static void on_begin(void *arg)
 
 	timer_free(r->timer);
 	r->timer = NULL;
-	e = all[r->id].asks ? ask_first(r, &error) : begin(r, &error);
+	e = all[r->id].asks ? ask_first(r, &error) : program_tool_begin(r, &error);
 	if (e != 0)
 		tool_done(r, e, &error);
 }
@@ -265,7 +266,7 @@ int tool_run(struct tools *t, const struct tool_ask *ask, tool_fn fn, void *arg,
 	     struct tool_run **ret_run, struct error *error)
 {
 	struct tool_run *r;
-	int e = check(t, ask, error);
+	int e = program_tool_check(t, ask, error);
 
 	if (e != 0)
 		return e;

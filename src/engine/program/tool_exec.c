@@ -21,7 +21,7 @@ static void on_started(void *arg, int result, const struct error *error)
 		tool_done(r, result, error);
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t len)
+static void program_tool_exec_on_output(void *arg, bool is_stderr, const char *data, size_t len)
 {
 	struct tool_run *r = arg;
 	struct buf *b = is_stderr ? &r->err : &r->out;
@@ -113,7 +113,7 @@ int tool_exec_start(struct tool_run *r, struct error *error)
 	struct supervised_opts opts = {.mark = r->mark,
 				       .what = "tool=exec",
 				       .on_started = on_started,
-				       .on_output = on_output,
+				       .on_output = program_tool_exec_on_output,
 				       .sweeps = sweeps,
 				       .on_exit = on_exit_of,
 				       .arg = r};

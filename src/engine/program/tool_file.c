@@ -206,7 +206,7 @@ static int append(const struct tool_path *p, struct text t, struct error *error)
 }
 
 /* The mode of the existing file; *ret_mode 0: there is none. */
-static int look(const struct tool_path *p, mode_t *ret_mode, struct error *error)
+static int program_tool_file_look(const struct tool_path *p, mode_t *ret_mode, struct error *error)
 {
 	struct stat st;
 
@@ -238,7 +238,7 @@ int tool_file_write(struct tool_run *r, int lane, struct tool_result *ret, struc
 
 	if (e == 0 && !content.data)
 		e = refuse_field(error, "content", "content is required");
-	e = e ?: tool_path_find(r, path, true, &p, error) ?: look(&p, &mode, error);
+	e = e ?: tool_path_find(r, path, true, &p, error) ?: program_tool_file_look(&p, &mode, error);
 	if (e == 0)
 		e = at_end ? append(&p, content, error) : replace(&p, mode, content, error);
 	if (e != 0)

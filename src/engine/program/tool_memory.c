@@ -36,7 +36,7 @@ static int say(struct tool_run *r, struct buf *answer, struct tool_result *ret, 
 }
 
 /* Puts "search failed: …" before memory's own message. */
-static int failed(const char *what, int e, struct error *error)
+static int program_tool_memory_failed(const char *what, int e, struct error *error)
 {
 	const struct error inner = *error;
 
@@ -83,11 +83,11 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 		return e;
 	e = memory_search(r->tools->opts.memories, lane, &r->arena, &q, &hits, &n, error);
 	if (e != 0)
-		return failed("memory search failed", e, error);
+		return program_tool_memory_failed("memory search failed", e, error);
 	buf_init(&answer, ANSWER_MAX);
 	r->tools->opts.answers.found(&answer, q.text, hits, n);
 	e = say(r, &answer, ret, error);
-	return e != 0 ? failed("memory search failed", e, error) : 0;
+	return e != 0 ? program_tool_memory_failed("memory search failed", e, error) : 0;
 }
 
 /* ---- get ---- */
@@ -123,7 +123,7 @@ int tool_memory_known(struct tool_run *r, int lane, struct tool_result *ret, str
 	e = memory_lenient_known(r->tools->opts.memories, lane, &r->arena, text, &r->by, &r->wait,
 				 &known, &is_known, error);
 	if (e != 0)
-		return failed("store failed", e, error);
+		return program_tool_memory_failed("store failed", e, error);
 	if (!is_known)
 		return 0;
 	buf_init(&answer, ANSWER_MAX);
@@ -146,7 +146,7 @@ int tool_memory_store(struct tool_run *r, int lane, struct tool_result *ret, str
 	in.importance = memory_lenient_importance(in.importance);
 	e = memory_add(r->tools->opts.memories, &r->arena, &in, &m, error);
 	if (e != 0)
-		return failed("store failed", e, error);
+		return program_tool_memory_failed("store failed", e, error);
 	buf_init(&answer, ANSWER_MAX);
 	if (m.repeated)
 		r->tools->opts.answers.duplicate(&answer, &m);

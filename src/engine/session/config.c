@@ -243,7 +243,7 @@ void session_config_sweep(const char *folder)
 		closedir(dir);
 }
 
-static int write_file(const char *path, struct text content)
+static int session_config_write_file(const char *path, struct text content)
 {
 	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	ssize_t n;
@@ -290,7 +290,7 @@ int session_config_write_mcp(struct live_session *l, struct error *error)
 	arena_init(&a, SESSION_ARENA_MAX);
 	r = all_with_own(&a, mcp, &own, &mcp) ?:
 		s->opts.to_json(&a, mcp, &json) ?:
-		write_file(l->mcp_file, json);
+		session_config_write_file(l->mcp_file, json);
 	arena_done(&a);
 	if (r < 0 && r != -ENOMEM)
 		r = refuse(error, REFUSE_UNAVAILABLE, "write %.*s: %s", SESSION_PATH_SHOWN,

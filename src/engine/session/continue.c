@@ -65,7 +65,7 @@ static int check_parent(const struct session_wording *wording, const struct sess
 }
 
 /* The parent has ended. */
-static void go_on(struct continuation *c)
+static void session_continue_go_on(struct continuation *c)
 {
 	struct session *row = &c->row;
 	struct error error = {0};
@@ -84,7 +84,7 @@ static void on_parent_ended(struct session_ender *e, const struct session *row)
 	struct continuation *c = list_entry(e, struct continuation, ender);
 
 	if (row)
-		go_on(c);
+		session_continue_go_on(c);
 	else
 		continuation_free(c);
 }
@@ -143,7 +143,7 @@ static void parent_found(struct continuation *c)
 		return;
 	}
 	if (!is_open) {
-		go_on(c);
+		session_continue_go_on(c);
 		return;
 	}
 	list_append(&l->enders, &c->ender.link);

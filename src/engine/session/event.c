@@ -2,7 +2,8 @@
 #include "engine/event/event.h"
 #include "engine/session/inner.h"
 
-static struct event_new begin(struct event_data *d, const char *type, const struct session *row)
+static struct event_new session_event_begin(struct event_data *d, const char *type,
+					    const struct session *row)
 {
 	event_data_begin(d);
 	packer_text(&d->members, "session_id", row->id);
@@ -13,7 +14,7 @@ static struct event_new begin(struct event_data *d, const char *type, const stru
 int session_tell_status(struct events *events, const struct session *row, enum session_status old)
 {
 	struct event_data d;
-	struct event_new e = begin(&d, "session.status", row);
+	struct event_new e = session_event_begin(&d, "session.status", row);
 	struct packer *p = &d.members;
 
 	packer_text(p, "old_status", text_of(session_status_name(old)));
@@ -74,7 +75,7 @@ int session_tell_event(struct events *events, const struct session *row,
 	const struct selection of_type = {.with = (uint32_t)MEMBER_OWN << event->type,
 					  .without = has_input ? 0 : INPUT};
 	struct event_data d;
-	struct event_new e = begin(&d, "session.event", row);
+	struct event_new e = session_event_begin(&d, "session.event", row);
 	struct packer *p = &d.members;
 
 	packer_members(p, &said, of_type, event, SESSION_EVENT_CONTENT_MAX);
@@ -87,7 +88,7 @@ int session_tell_event(struct events *events, const struct session *row,
 int session_tell_wish(struct events *events, const struct session *row)
 {
 	struct event_data d;
-	struct event_new e = begin(&d, "session.interrupting", row);
+	struct event_new e = session_event_begin(&d, "session.interrupting", row);
 
 	return event_add_data(events, &e, &d);
 }

@@ -32,7 +32,8 @@ static int word_loss(const struct sessions *s, struct arena *a, struct session *
 	return arena_copy_text(a, text_of(text), &row->error);
 }
 
-static int settle(struct sessions *s, struct arena *a, struct session *row, bool at_start)
+static int session_hosts_settle(struct sessions *s, struct arena *a, struct session *row,
+				bool at_start)
 {
 	enum session_status old = row->status;
 	bool done = false;
@@ -52,7 +53,7 @@ static int settle_all(struct sessions *s, struct arena *a, bool at_start, struct
 	int r = store_session_open(store_writer(s->opts.store), a, ret_rows, ret_n);
 
 	for (unsigned i = 0; r == 0 && i < *ret_n; i++)
-		r = settle(s, a, *ret_rows + i, at_start);
+		r = session_hosts_settle(s, a, *ret_rows + i, at_start);
 	return r;
 }
 
@@ -66,14 +67,14 @@ static void end_approvals(struct sessions *s, const struct session *rows, unsign
 }
 
 /* What a start finds. */
-struct found_open {
+struct session_hosts_found_open {
 	struct sessions *sessions;
 	struct record_reaped reaped;
 };
 
 static int settle_found(void *arg)
 {
-	struct found_open *f = arg;
+	struct session_hosts_found_open *f = arg;
 	struct session *rows = NULL;
 	unsigned n_silent;
 	int r;
@@ -88,7 +89,7 @@ static int settle_found(void *arg)
 /* The previous daemon died: tasks_start has ended its programs. */
 int sessions_recover(struct sessions *s)
 {
-	struct found_open f = {.sessions = s};
+	struct session_hosts_found_open f = {.sessions = s};
 	int r;
 
 	arena_init(&f.reaped.arena, OPEN_ARENA_MAX);
@@ -99,7 +100,7 @@ int sessions_recover(struct sessions *s)
 	return r;
 }
 
-static int reap(void *sessions, struct record_reaped *ret)
+static int session_hosts_reap(void *sessions, struct record_reaped *ret)
 {
 	struct session *rows = NULL;
 	int r = settle_all(sessions, &ret->arena, false, &rows, &ret->n);
@@ -170,8 +171,8 @@ static void take_wish(void *sessions, const struct record_found *found)
 		session_cancel(l);
 }
 
-static bool heard(void *sessions, const struct event *e, struct text *ret_project,
-		  struct text *ret_id)
+static bool session_hosts_heard(void *sessions, const struct event *e, struct text *ret_project,
+				struct text *ret_id)
 {
 	if (text_is(e->type, "session.status"))
 		session_look_elsewhere(sessions, e->session);
@@ -180,7 +181,7 @@ static bool heard(void *sessions, const struct event *e, struct text *ret_projec
 	return false;
 }
 
-static int reload(void *sessions)
+static int session_hosts_reload(void *sessions)
 {
 	session_look_elsewhere(sessions, (struct text) {0});
 	return 0;
@@ -203,13 +204,13 @@ int sessions_join(struct sessions *s)
 	static const struct record_read_ops reads = {
 		.types = types,
 		.n_types = 2,
-		.heard = heard,
+		.heard = session_hosts_heard,
 		.sync = take_wish,
-		.reload = reload,
+		.reload = session_hosts_reload,
 		.list = list_wishes,
 	};
 	static const struct record_owner_ops owners = {
-		.fenced = on_fenced, .reap = reap, .reaped = take_reaped};
+		.fenced = on_fenced, .reap = session_hosts_reap, .reaped = take_reaped};
 	const struct records_opts opts = {
 		.events = s->opts.events,
 		.node = s->opts.node,

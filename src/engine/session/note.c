@@ -19,7 +19,7 @@ static const char *type_of(struct text what)
 	return NULL;
 }
 
-static int check(struct text t, size_t max, const char *field, struct error *error)
+static int session_note_check(struct text t, size_t max, const char *field, struct error *error)
 {
 	if (t.len <= max)
 		return 0;
@@ -38,11 +38,11 @@ int agent_note_add(struct events *events, const struct hook_note *in, struct err
 			error, "what",
 			"invalid 'what' '%.*s': use started, asked, tool, stopped or ended",
 			TEXT_ARGS(text_cut(in->what, 40)));
-	r = check(in->agent, AGENT_NOTE_NAME_MAX, "agent", error) ?:
-	    check(in->session, AGENT_NOTE_NAME_MAX, "session_id", error) ?:
-	    check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", error) ?:
-	    check(in->tool, AGENT_NOTE_NAME_MAX, "tool", error) ?:
-	    check(in->tool_use_id, AGENT_NOTE_NAME_MAX, "tool_use_id", error);
+	r = session_note_check(in->agent, AGENT_NOTE_NAME_MAX, "agent", error) ?:
+	    session_note_check(in->session, AGENT_NOTE_NAME_MAX, "session_id", error) ?:
+	    session_note_check(in->folder, AGENT_NOTE_FOLDER_MAX, "folder", error) ?:
+	    session_note_check(in->tool, AGENT_NOTE_NAME_MAX, "tool", error) ?:
+	    session_note_check(in->tool_use_id, AGENT_NOTE_NAME_MAX, "tool_use_id", error);
 	if (r != 0)
 		return r;
 	event_data_begin(&d);

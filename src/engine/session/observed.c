@@ -269,7 +269,8 @@ static void take_look(const struct sessions *s, const struct session_seen *seen,
 		row->project = seen->project;
 }
 
-static int add(struct sessions *s, const struct hook_note *note, const struct session_seen *seen)
+static int session_observed_add(struct sessions *s, const struct hook_note *note,
+				const struct session_seen *seen)
 {
 	struct connection *db = store_writer(s->opts.store);
 	int64_t now = clock_utc_ms();
@@ -303,7 +304,7 @@ int session_observe(struct sessions *s, struct arena *a, const struct hook_note 
 	if (r != 0)
 		return r;
 	if (!found)
-		return seen->ended ? 0 : add(s, note, seen);
+		return seen->ended ? 0 : session_observed_add(s, note, seen);
 	/* The id of another agent's session stays that one's. */
 	if (!text_equal(row.agent, text_cut(note->agent, AGENT_BYTES))) {
 		seen->id = (struct text) {0};
@@ -434,7 +435,7 @@ int session_get_observed(struct sessions *s, int lane, struct arena *a, struct t
 	return r;
 }
 
-static bool is_wanted(const struct session_filter *f, const struct session *row)
+static bool session_observed_is_wanted(const struct session_filter *f, const struct session *row)
 {
 	return f->status < 0 || (int)row->status == f->status;
 }
@@ -462,7 +463,7 @@ int observed_merge(struct sessions *s, int lane, struct arena *a, const struct s
 		all[n_all] = ours ? (*rows)[i] : session_of(&seen[k]);
 		i += ours;
 		k += !ours;
-		n_all += ours || is_wanted(f, &all[n_all]);
+		n_all += ours || session_observed_is_wanted(f, &all[n_all]);
 	}
 	*rows = all;
 	*n = n_all;

@@ -58,7 +58,7 @@ int session_get(struct sessions *s, int lane, struct arena *a, struct text id, b
 
 /* ---- what was said ---- */
 
-struct reading {
+struct session_read_reading {
 	struct connection *connection;
 	struct arena *arena;
 	const struct session_events_query *query;
@@ -73,7 +73,7 @@ static size_t size_of(const struct session_event *row)
 	return row->content.len + row->tool_input.bytes.len;
 }
 
-static int take(struct reading *t, const struct session_event *row)
+static int session_read_take(struct session_read_reading *t, const struct session_event *row)
 {
 	struct session_page *p = &t->page;
 
@@ -93,13 +93,13 @@ static int take(struct reading *t, const struct session_event *row)
 	return 0;
 }
 
-static bool is_full(const struct reading *t)
+static bool is_full(const struct session_read_reading *t)
 {
 	return t->page.n >= t->query->limit || t->bytes >= t->query->max_bytes;
 }
 
 /* What still fits, and one more, which tells whether there is more. */
-static int read_some(struct reading *t, struct store_session_events_query *q,
+static int read_some(struct session_read_reading *t, struct store_session_events_query *q,
 		     struct session_event **ret_rows, unsigned *ret_n)
 {
 	q->limit = t->query->limit - t->page.n + 1;
@@ -108,7 +108,8 @@ static int read_some(struct reading *t, struct store_session_events_query *q,
 }
 
 /* The events of one session, by our id or by the agent's own. */
-static int read_events(struct reading *t, struct text session, struct text agent_session)
+static int read_events(struct session_read_reading *t, struct text session,
+		       struct text agent_session)
 {
 	struct store_session_events_query q = {
 		.session = session,
@@ -129,7 +130,7 @@ static int read_events(struct reading *t, struct text session, struct text agent
 			if (t->page.more)
 				return 0;
 			*(q.newest ? &q.before_id : &q.after_id) = rows[i].id;
-			r = take(t, &rows[i]);
+			r = session_read_take(t, &rows[i]);
 		}
 	} while (r == 0 && n > 0);
 	return r;
@@ -138,7 +139,7 @@ static int read_events(struct reading *t, struct text session, struct text agent
 /* ---- chains ---- */
 
 /* Goes to the session that the last one continues. *ret_found is false at the end. */
-static int go_back(struct reading *t, bool *ret_found)
+static int go_back(struct session_read_reading *t, bool *ret_found)
 {
 	int r = store_session_chain_next(t->connection, &t->chain, t->arena, ret_found);
 
@@ -151,7 +152,8 @@ static int go_back(struct reading *t, bool *ret_found)
 }
 
 /* Whether the session began before that event. Those that it continues have nothing after it. */
-static int began_before(struct reading *t, struct text session, int64_t id, bool *ret_began)
+static int began_before(struct session_read_reading *t, struct text session, int64_t id,
+			bool *ret_began)
 {
 	const struct store_session_events_query q = {.session = session,
 						     .before_id = id < INT64_MAX ? id + 1 : 0,
@@ -166,7 +168,7 @@ static int began_before(struct reading *t, struct text session, int64_t id, bool
 	return r;
 }
 
-static int read_chain_back(struct reading *t)
+static int read_chain_back(struct session_read_reading *t)
 {
 	bool found = true;
 	int r = 0;
@@ -179,7 +181,7 @@ static int read_chain_back(struct reading *t)
 	return r;
 }
 
-static int read_chain_on(struct reading *t)
+static int read_chain_on(struct session_read_reading *t)
 {
 	int64_t after = t->query->after_id;
 	bool found = true, began = false;
@@ -208,7 +210,7 @@ static void turn_round(struct session_page *p)
 int session_events(struct sessions *s, int lane, struct arena *a,
 		   const struct session_events_query *q, struct session_page *ret_page)
 {
-	struct reading t = {
+	struct session_read_reading t = {
 		.connection = store_lane(s->opts.store, lane),
 		.arena = a,
 		.query = q,

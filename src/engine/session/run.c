@@ -85,7 +85,7 @@ static void note_spent(struct live_session *l, enum session_status status)
 }
 
 /* The last thing that happens to a session. */
-static void finish(struct live_session *l, enum session_status status)
+static void session_run_finish(struct live_session *l, enum session_status status)
 {
 	int64_t now = clock_utc_ms();
 
@@ -128,7 +128,7 @@ static void set_failure(struct live_session *l)
 		word_failure(l);
 }
 
-static void on_end(void *arg)
+static void session_run_on_end(void *arg)
 {
 	static const enum session_status statuses[N_OUTCOMES] = {
 		[OUTCOME_DONE] = SESSION_COMPLETED,        [OUTCOME_FAILED] = SESSION_FAILED,
@@ -146,10 +146,10 @@ static void on_end(void *arg)
 	else if (status == SESSION_INTERRUPTED)
 		l->row.error = (struct text) {0};
 	/* The agent itself may have said that it failed. */
-	finish(l, status == SESSION_COMPLETED && l->is_error ? SESSION_FAILED : status);
+	session_run_finish(l, status == SESSION_COMPLETED && l->is_error ? SESSION_FAILED : status);
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+static void session_run_on_output(void *arg, bool is_stderr, const char *data, size_t n)
 {
 	struct live_session *l = arg;
 
@@ -181,7 +181,7 @@ void session_kill(struct live_session *l)
 
 /* ---- as a conversation ---- */
 
-static void on_answer(void *arg, const struct chat_answer *answer)
+static void session_run_on_answer(void *arg, const struct chat_answer *answer)
 {
 	struct live_session *l = arg;
 	const struct session_event row = {
@@ -443,7 +443,7 @@ static void fail(struct live_session *l, int result, struct error *error)
 	l->begun = true;
 	set_error(l, error->text);
 	log_warn("could not start session", "session=%s reason=\"%s\"", l->id, error->text);
-	finish(l, SESSION_FAILED);
+	session_run_finish(l, SESSION_FAILED);
 	if (f)
 		*f = (struct failure) {.waiter.fn = on_failure_kept, .live = l, .error = *error};
 	if (!f || session_when_kept(l, &f->waiter) != 0) {
@@ -488,9 +488,9 @@ void session_begin(struct live_session *l)
 void session_run_init(struct live_session *l)
 {
 	static const struct attempt_ops ops = {.on_started = on_started,
-					       .on_output = on_output,
-					       .on_answer = on_answer,
-					       .on_end = on_end};
+					       .on_output = session_run_on_output,
+					       .on_answer = session_run_on_answer,
+					       .on_end = session_run_on_end};
 
 	attempt_init(&l->attempt, &ops, l, SESSION_STDERR_MAX);
 }

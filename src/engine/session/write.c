@@ -24,7 +24,7 @@ struct item {
 	struct text error;
 };
 
-struct batch {
+struct session_write_batch {
 	struct record_change change;
 	struct live_session *live;
 	struct arena arena;
@@ -36,9 +36,9 @@ struct batch {
 	bool lost; /* it is not ours any more */
 };
 
-static struct batch *batch_of(const struct record_change *c)
+static struct session_write_batch *batch_of(const struct record_change *c)
 {
-	return list_entry(c, struct batch, change);
+	return list_entry(c, struct session_write_batch, change);
 }
 
 static struct text batch_id(const struct record_change *c)
@@ -48,7 +48,7 @@ static struct text batch_id(const struct record_change *c)
 
 /* ---- on the writer's thread ---- */
 
-static int keep_event(struct batch *b, struct session_event *event)
+static int keep_event(struct session_write_batch *b, struct session_event *event)
 {
 	const struct sessions_opts *o = &b->live->sessions->opts;
 	struct connection *c = store_writer(o->store);
@@ -67,7 +67,7 @@ static int keep_event(struct batch *b, struct session_event *event)
 	return r;
 }
 
-static int keep_item(struct batch *b, struct item *i)
+static int keep_item(struct session_write_batch *b, struct item *i)
 {
 	struct session row = b->row;
 
@@ -80,7 +80,7 @@ static int keep_item(struct batch *b, struct item *i)
 
 static int batch_write(struct record_change *c)
 {
-	struct batch *b = batch_of(c);
+	struct session_write_batch *b = batch_of(c);
 	const struct sessions_opts *o = &b->live->sessions->opts;
 	int r = -ENOENT;
 
@@ -101,7 +101,7 @@ static int batch_write(struct record_change *c)
 
 static void batch_free(struct record_change *c)
 {
-	struct batch *b = batch_of(c);
+	struct session_write_batch *b = batch_of(c);
 
 	arena_done(&b->arena);
 	arena_done(&b->scratch);
@@ -109,10 +109,10 @@ static void batch_free(struct record_change *c)
 }
 
 /* The batch that is being filled. NULL: no memory. */
-static struct batch *open_batch(struct live_session *l)
+static struct session_write_batch *open_batch(struct live_session *l)
 {
 	struct record_change *open = record_open_change(&l->record);
-	struct batch *b;
+	struct session_write_batch *b;
 
 	if (open)
 		return batch_of(open);
@@ -174,7 +174,7 @@ static bool copy(struct arena *a, struct text *t)
  * written. */
 static void snapshot(struct record_change *c)
 {
-	struct batch *b = batch_of(c);
+	struct session_write_batch *b = batch_of(c);
 
 	b->row = b->live->row;
 	(void)copy(&b->arena, &b->row.agent_session);
@@ -197,7 +197,7 @@ const struct record_change_ops session_changes = {
 	.free = batch_free,
 };
 
-static void add(struct batch *b, struct item *i, size_t bytes)
+static void session_write_add(struct session_write_batch *b, struct item *i, size_t bytes)
 {
 	*b->last = i;
 	b->last = &i->next;
@@ -221,7 +221,7 @@ void session_write(struct live_session *l)
 
 void session_set_status(struct live_session *l, enum session_status status)
 {
-	struct batch *b = open_batch(l);
+	struct session_write_batch *b = open_batch(l);
 	struct item *i = b ? arena_zalloc(&b->arena, sizeof(*i)) : NULL;
 	enum session_status old = l->row.status;
 
@@ -234,7 +234,7 @@ void session_set_status(struct live_session *l, enum session_status status)
 	i->status = status;
 	i->error = l->row.error;
 	(void)copy(&b->arena, &i->error);
-	add(b, i, sizeof(*i) + i->error.len);
+	session_write_add(b, i, sizeof(*i) + i->error.len);
 	session_write(l);
 }
 
@@ -261,7 +261,7 @@ static int pack_into(struct arena *a, const struct value *v, struct text *ret_pa
 int session_write_event(struct live_session *l, const struct session_event *row,
 			const struct value *tool_input)
 {
-	struct batch *b = open_batch(l);
+	struct session_write_batch *b = open_batch(l);
 	struct item *i = b ? arena_zalloc(&b->arena, sizeof(*i)) : NULL;
 	struct session_event *e;
 
@@ -273,7 +273,7 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 	if (schema_copy(&session_event_schema, &b->arena, e) != 0 ||
 	    pack_into(&b->arena, tool_input, &e->tool_input.bytes) != 0)
 		return -ENOMEM;
-	add(b, i, sizeof(*i) + e->content.len + e->tool_input.bytes.len + 64);
+	session_write_add(b, i, sizeof(*i) + e->content.len + e->tool_input.bytes.len + 64);
 	session_write(l);
 	pause_or_read(l);
 	return 0;
@@ -281,7 +281,7 @@ int session_write_event(struct live_session *l, const struct session_event *row,
 
 int session_when_kept(struct live_session *l, struct record_waiter *w)
 {
-	struct batch *b;
+	struct session_write_batch *b;
 
 	b = open_batch(l);
 	if (!b)

@@ -92,7 +92,7 @@ static int take_row(struct live *l, const struct task *row)
 	return r;
 }
 
-static void take(struct tasks *t, struct live *l, const struct task_named *f)
+static void task_follow_take(struct tasks *t, struct live *l, const struct task_named *f)
 {
 	queue_remove(l);
 	list_remove(&l->link);
@@ -133,7 +133,7 @@ void task_sync(struct tasks *t, const struct task_named *f)
 	} else if (f->row.version > l->task.version || l->record.stale) {
 		if (l->run)
 			run_lose(l->run);
-		take(t, l, f);
+		task_follow_take(t, l, f);
 	}
 }
 
@@ -145,7 +145,8 @@ struct pauses {
 	unsigned n;
 };
 
-static int read_rows(void *tasks, int lane, struct arena *a, struct record_found *found, unsigned n)
+static int task_follow_read_rows(void *tasks, int lane, struct arena *a, struct record_found *found,
+				 unsigned n)
 {
 	const struct tasks *t = tasks;
 	struct connection *db = store_lane(t->store, lane);
@@ -220,7 +221,8 @@ static void forget_cleaned(struct tasks *t, const struct event *e)
 	arena_done(&a);
 }
 
-static bool heard(void *tasks, const struct event *e, struct text *ret_project, struct text *ret_id)
+static bool task_follow_heard(void *tasks, const struct event *e, struct text *ret_project,
+			      struct text *ret_id)
 {
 	struct tasks *t = tasks;
 
@@ -237,7 +239,7 @@ static bool heard(void *tasks, const struct event *e, struct text *ret_project, 
 }
 
 /* The key without an id stands for what is paused. */
-static struct record *find(void *tasks, struct text project, struct text id)
+static struct record *task_follow_find(void *tasks, struct text project, struct text id)
 {
 	unsigned n;
 	struct live *l = id.data ? live_find(tasks, project, id, &n) : NULL;
@@ -253,7 +255,7 @@ static void key_of(const struct record *r, struct text *ret_project, struct text
 	*ret_id = l->task.id;
 }
 
-static int reload(void *tasks)
+static int task_follow_reload(void *tasks)
 {
 	struct tasks *t = tasks;
 	int r = records_want(&t->records, (struct text) {0}, (struct text) {0});
@@ -287,11 +289,11 @@ static const struct text types[] = {TEXT("task.*")};
 const struct record_read_ops task_reads = {
 	.types = types,
 	.n_types = 1,
-	.heard = heard,
-	.find = find,
+	.heard = task_follow_heard,
+	.find = task_follow_find,
 	.key = key_of,
-	.read = read_rows,
+	.read = task_follow_read_rows,
 	.sync = sync_found,
-	.reload = reload,
+	.reload = task_follow_reload,
 	.list = list_open,
 };

@@ -82,7 +82,7 @@ static void line_up(struct tasks *t, struct live *l)
 		list_append(&t->eager, &l->project->eager_link);
 }
 
-static void put(struct tasks *t, struct live *l)
+static void task_queue_put(struct tasks *t, struct live *l)
 {
 	if (is_kept_back(l) || l->n_after_open > 0 || l->ready_ms > clock_steady_ms())
 		set_aside(t, l);
@@ -121,7 +121,7 @@ void queue_place(struct live *l)
 	if (has)
 		take_out(t, l);
 	t->n_queued += !has;
-	put(t, l);
+	task_queue_put(t, l);
 	assert(task_is_legal(l));
 }
 
@@ -586,7 +586,7 @@ static void skip(struct tasks *t, struct live *l, unsigned index, enum task_stat
 }
 
 /* A dependency that was queued again meanwhile is waited for again, or has even completed. */
-static void settle(struct tasks *t, const struct wait *w, enum task_state state)
+static void task_queue_settle(struct tasks *t, const struct wait *w, enum task_state state)
 {
 	struct live *l = w->waiting;
 	unsigned index = (unsigned)(w - l->waits);
@@ -619,7 +619,7 @@ static bool fail_next(struct tasks *t)
 
 		if (!w)
 			continue;
-		settle(t, w, ends[i]);
+		task_queue_settle(t, w, ends[i]);
 		return true;
 	}
 	return false;

@@ -365,7 +365,8 @@ static void keep_output(const struct task_import *in, const struct printed_task 
 }
 
 /* seqs: the numbers of the new ones, 0 for the others. */
-static int keep(struct store *store, struct arena *a, const struct task_import *in, int64_t *seqs)
+static int task_read_keep(struct store *store, struct arena *a, const struct task_import *in,
+			  int64_t *seqs)
 {
 	for (unsigned i = 0; i < in->n; i++) {
 		struct task row = in->tasks[i].task;
@@ -392,7 +393,7 @@ int tasks_import(struct store *store, struct arena *a, const struct task_import 
 
 	if (r != 0)
 		return r;
-	r = keep(store, a, in, seqs);
+	r = task_read_keep(store, a, in, seqs);
 	if (r != 0) {
 		store_rollback(store);
 		return r;

@@ -142,16 +142,16 @@ static int settle_waiting(struct tasks *t, struct arena *a, struct task *rows, u
 }
 
 /* What a start finds. */
-struct found_open {
+struct task_recover_found_open {
 	struct tasks *tasks;
 	struct arena arena;
 	struct task *rows;
 	unsigned n, n_running; /* how many ran when a koined was killed */
 };
 
-static int settle(void *arg)
+static int task_recover_settle(void *arg)
 {
-	struct found_open *f = arg;
+	struct task_recover_found_open *f = arg;
 	struct tasks *t = f->tasks;
 	struct task *reaped;
 	unsigned n = 1;
@@ -256,13 +256,13 @@ static int load_all(struct tasks *t, struct arena *a, const struct task *rows, u
 
 int tasks_recover(struct tasks *t, struct error *error)
 {
-	struct found_open f = {.tasks = t};
+	struct task_recover_found_open f = {.tasks = t};
 	int r;
 
 	arena_init(&f.arena, 1UL << 30);
 	/* Do this first, whatever their rows are. */
 	sweep_all(t->owner);
-	r = records_settle(t->store, t->events, settle, &f);
+	r = records_settle(t->store, t->events, task_recover_settle, &f);
 	if (r == -EBADMSG)
 		r = refuse(error, REFUSE_UNAVAILABLE, "%s contains an invalid task row",
 			   store_path(t->store));
@@ -276,7 +276,7 @@ int tasks_recover(struct tasks *t, struct error *error)
 
 /* ---- later ---- */
 
-static int reap(void *tasks, struct record_reaped *ret)
+static int task_recover_reap(void *tasks, struct record_reaped *ret)
 {
 	struct task *rows = NULL;
 	int r = reap_some(tasks, &ret->arena, &rows, &ret->n);
@@ -408,6 +408,6 @@ const struct record_owner_ops task_owners = {
 	.fenced = on_fenced,
 	.joined = on_joined,
 	.others = on_others,
-	.reap = reap,
+	.reap = task_recover_reap,
 	.reaped = take_reaped,
 };

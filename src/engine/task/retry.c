@@ -276,7 +276,7 @@ static int retry_run(struct work *w, int lane)
 
 /* ---- on the loop ---- */
 
-static void take(struct tasks *t, const struct again *a)
+static void task_retry_take(struct tasks *t, const struct again *a)
 {
 	struct project *p = project_find(t, a->was.project, true);
 	unsigned n;
@@ -306,7 +306,7 @@ static void retry_finished(struct work *w, int result)
 		list_for_each (at, following, &q->queued) {
 			const struct again *a = list_entry(at, struct again, link);
 
-			take(t, a);
+			task_retry_take(t, a);
 			if (ids)
 				ids[n++] = a->was.id;
 		}
@@ -315,7 +315,7 @@ static void retry_finished(struct work *w, int result)
 	request_free(q);
 }
 
-static int submit(struct retry *q)
+static int task_retry_submit(struct retry *q)
 {
 	struct tasks *t = q->request.tasks;
 	int r = task_check_room(t, &q->request.error);
@@ -334,7 +334,7 @@ static void on_end_kept(struct record_waiter *w, int result)
 {
 	struct retry *q = list_entry(w, struct retry, request.waiter);
 	bool known = result == 0 || result == -ENOENT || result == REFUSE_CONFLICT;
-	int r = known ? submit(q) : result;
+	int r = known ? task_retry_submit(q) : result;
 
 	if (r == 0)
 		return;
@@ -348,7 +348,7 @@ static void on_end_kept(struct record_waiter *w, int result)
 static int submit_when_kept(struct retry *q, const struct live *l)
 {
 	if (!l || l->task.state <= TASK_COMPLETED || !record_pending(&l->record))
-		return submit(q);
+		return task_retry_submit(q);
 	q->request.waiter.fn = on_end_kept;
 	record_change_wait(list_entry(l->record.changes.prev, struct record_change, link),
 			   &q->request.waiter);

@@ -304,7 +304,7 @@ static void add_output(struct run *r, const char *data, size_t n)
 		output_printed(r, data, (size_t)(end - from), end);
 }
 
-static void on_output(void *arg, bool is_stderr, const char *data, size_t n)
+static void task_run_on_output(void *arg, bool is_stderr, const char *data, size_t n)
 {
 	struct run *r = arg;
 
@@ -405,7 +405,7 @@ static bool may_try_again(const struct run *r, enum task_state state)
 	return task_tries(row) - is_stopped(r) < row->max_attempts && row->max_attempts > 1;
 }
 
-static void finish(struct run *r)
+static void task_run_finish(struct run *r)
 {
 	struct tasks *t = r->tasks;
 	struct live *l = r->live;
@@ -449,9 +449,9 @@ static bool sweeps(void *arg)
 	return r->attempt.intent != INTENT_NONE || may_try_again(r, state_of(r));
 }
 
-static void on_end(void *arg)
+static void task_run_on_end(void *arg)
 {
-	finish(arg);
+	task_run_finish(arg);
 }
 
 static void end_unbegun(struct run *r);
@@ -516,7 +516,7 @@ static void report_started(struct run *r)
 static void give_up(struct run *r, const char *text)
 {
 	attempt_fail(&r->attempt, text);
-	finish(r);
+	task_run_finish(r);
 }
 
 static void begun(struct run *r)
@@ -633,10 +633,10 @@ static int fetch(struct run *r)
 static struct run *run_new(struct tasks *t, struct live *l)
 {
 	static const struct attempt_ops ops = {.on_started = on_started,
-					       .on_output = on_output,
+					       .on_output = task_run_on_output,
 					       .on_text = on_text,
 					       .sweeps = sweeps,
-					       .on_end = on_end};
+					       .on_end = task_run_on_end};
 	struct run *r = calloc(1, sizeof(*r));
 
 	if (!r)

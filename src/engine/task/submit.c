@@ -266,7 +266,7 @@ static int64_t default_timeout(const struct tasks *t, const struct project *p)
 	return p->timeout_ms ?: t->opts.timeout_ms;
 }
 
-static int fill(struct submit *s, const struct task_new *in, struct error *error)
+static int task_submit_fill(struct submit *s, const struct task_new *in, struct error *error)
 {
 	const struct tasks *t = s->request.tasks;
 	int64_t now_ms = clock_utc_ms();
@@ -425,7 +425,7 @@ int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn
 	s = submit_new(t, p, in, fn, arg);
 	if (!s)
 		return -ENOMEM;
-	r = request_submit(s, fill(s, in, error), true);
+	r = request_submit(s, task_submit_fill(s, in, error), true);
 	t->n_coming += r == 0;
 	p->n_coming += r == 0;
 	return r;
@@ -435,7 +435,7 @@ int task_submit(struct tasks *t, const struct task_new *in, task_submitted_fn fn
 
 enum { LOOKS_AGAIN = 3 };
 
-struct edit {
+struct task_submit_edit {
 	struct request request;
 	struct task_edit wanted;
 	double priority;
@@ -461,7 +461,7 @@ static struct text text_or(struct text given, struct text is)
 	return given.len > 0 ? given : (struct text) {0};
 }
 
-static void overlay(struct edit *e)
+static void overlay(struct task_submit_edit *e)
 {
 	struct task *row = &e->row;
 
@@ -480,7 +480,7 @@ static void overlay(struct edit *e)
 		row->after = e->after;
 }
 
-static int refuse_command(const struct edit *e, struct error *error)
+static int refuse_command(const struct task_submit_edit *e, struct error *error)
 {
 	const char *field = e->wanted.prompt.data ? "prompt" : "runner";
 
@@ -489,7 +489,7 @@ static int refuse_command(const struct edit *e, struct error *error)
 }
 
 /* "task-0001 would come after itself: task-0001 after task-0002 after task-0001" */
-static int refuse_circle(const struct edit *e, const struct text *ids, unsigned n,
+static int refuse_circle(const struct task_submit_edit *e, const struct text *ids, unsigned n,
 			 struct error *error)
 {
 	enum { SHOWN = 4 };
@@ -508,7 +508,7 @@ static int refuse_circle(const struct edit *e, const struct text *ids, unsigned 
 }
 
 /* In the same transaction as the change, so that two changes cannot close a circle together. */
-static int check_circle(struct edit *e, struct connection *db)
+static int check_circle(struct task_submit_edit *e, struct connection *db)
 {
 	struct text *ids;
 	unsigned n;
@@ -517,7 +517,7 @@ static int check_circle(struct edit *e, struct connection *db)
 	return r != 0 || n == 0 ? r : refuse_circle(e, ids, n, &e->request.error);
 }
 
-static int find_row(struct edit *e, struct connection *db)
+static int find_row(struct task_submit_edit *e, struct connection *db)
 {
 	unsigned n;
 	int r = store_task_find(db, e->request.project, e->request.id, &e->request.arena, &e->row,
@@ -534,7 +534,7 @@ static int find_row(struct edit *e, struct connection *db)
 	return 0;
 }
 
-static int change(struct edit *e, struct connection *db)
+static int change(struct task_submit_edit *e, struct connection *db)
 {
 	bool after = e->wanted.after != NULL;
 	int r = find_row(e, db);
@@ -551,7 +551,7 @@ static int change(struct edit *e, struct connection *db)
 /* Another host may change it in between: then it is looked at again. */
 static int edit_run(struct work *w, int lane)
 {
-	struct edit *e = list_entry(w, struct edit, request.work);
+	struct task_submit_edit *e = list_entry(w, struct task_submit_edit, request.work);
 	struct connection *db = store_writer(e->request.tasks->store);
 	bool after = e->wanted.after != NULL;
 	int r = after ? store_task_lock_project(db, e->request.project) : 0;
@@ -589,7 +589,7 @@ static struct task edited(const struct task *was, const struct task *row)
 	return task;
 }
 
-static int apply(struct edit *e, struct live *l)
+static int apply(struct task_submit_edit *e, struct live *l)
 {
 	struct tasks *t = e->request.tasks;
 	const struct task next = edited(&l->task, &e->row);
@@ -608,7 +608,7 @@ static int apply(struct edit *e, struct live *l)
 /* It may have been cancelled meanwhile, or even forgotten. */
 static void edit_finished(struct work *w, int result)
 {
-	struct edit *e = list_entry(w, struct edit, request.work);
+	struct task_submit_edit *e = list_entry(w, struct task_submit_edit, request.work);
 	struct tasks *t = e->request.tasks;
 	bool holds = false;
 	unsigned n;
@@ -633,7 +633,7 @@ static void edit_finished(struct work *w, int result)
 	queue_run(t);
 }
 
-static int copy_wanted(struct edit *e, const struct live *l, const struct task_edit *in)
+static int copy_wanted(struct task_submit_edit *e, const struct live *l, const struct task_edit *in)
 {
 	e->wanted = *in;
 	if (in->priority) {
@@ -658,7 +658,7 @@ static int copy_wanted(struct edit *e, const struct live *l, const struct task_e
 static int edit_submit(struct tasks *t, struct live *l, const struct task_edit *in, task_done_fn fn,
 		       void *arg)
 {
-	struct edit *e =
+	struct task_submit_edit *e =
 		request_new(t, sizeof(*e), l->project->name, l->task.id, edit_run, edit_finished);
 	int r;
 

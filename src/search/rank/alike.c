@@ -35,7 +35,7 @@ static bool is_worth_it(const struct near_word *near, uint64_t n_docs, uint64_t 
 }
 
 /* It cannot say more than the question's own word, nor more than if it had been asked for. */
-static float weight_of(const struct plan *p, const struct plan_term *asked,
+static float weight_of(const struct search_plan *p, const struct plan_term *asked,
 		       const struct near_word *near, uint64_t n_docs)
 {
 	float own = plan_rarity(p, n_docs);
@@ -71,7 +71,7 @@ static void count_in(struct search *s, size_t index, const struct other *other)
 static size_t count_some(struct search *s, const struct plan_term *asked, struct other other,
 			 const struct near_word *near, size_t n, uint64_t *left)
 {
-	const struct plan *p = &s->plan;
+	const struct search_plan *p = &s->plan;
 	size_t n_used = 0;
 
 	for (size_t i = 0; i < n && n_used < ALIKE_EACH; i++) {
@@ -96,7 +96,7 @@ static size_t count_some(struct search *s, const struct plan_term *asked, struct
 static bool count_others(struct search *s, const struct plan_term *asked, uint32_t has,
 			 uint32_t bit, uint64_t *left)
 {
-	const struct plan *p = &s->plan;
+	const struct search_plan *p = &s->plan;
 	const struct text folded = {asked->folded, asked->folded_len};
 	const struct text term = {asked->name, asked->name_len};
 	const struct other other = {.bit = bit, .not_with = has | bit};
@@ -115,7 +115,7 @@ static bool count_others(struct search *s, const struct plan_term *asked, uint32
 
 void search_score_alike(struct search *s)
 {
-	const struct plan *p = &s->plan;
+	const struct search_plan *p = &s->plan;
 	uint64_t left = ALIKE_ALL;
 	size_t n = 0;
 

@@ -186,7 +186,7 @@ struct dated {
 };
 
 /* A date without a year takes a calendar's work, and many memories in a row are of one day. */
-static float lift_of_day(const struct plan *plan, struct dated *last, int64_t time_ms)
+static float lift_of_day(const struct search_plan *plan, struct dated *last, int64_t time_ms)
 {
 	int64_t day = calendar_day_of(time_ms);
 
@@ -235,7 +235,7 @@ static void add_dated(struct search *s, uint32_t index, size_t max, uint32_t mos
 
 void choose_dated(struct search *s, size_t max)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	bool any;
 
 	if (plan->n_dates == 0)

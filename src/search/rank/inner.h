@@ -50,13 +50,13 @@ enum {
 	PROMPT_ASKS_MAX = 600, /* bytes of one part that asks */
 };
 
-struct prompt {
+struct search_prompt {
 	struct text first; /* asks before a long context; may be empty */
 	struct text context;
 	struct text last; /* the last sentences, unless only the first ask; a short text, whole */
 };
 
-struct prompt prompt_of(struct text text);
+struct search_prompt prompt_of(struct text text);
 
 /*
  * Words that mean the same, or that are a kind of what is asked for, in everyday English: what
@@ -77,7 +77,8 @@ size_t synonyms_find(struct words *w, struct text term, struct near_word ret_nea
 
 enum {
 	PLAN_WORDS_MAX = 1024, /* different words of a question that are considered */
-	PLAN_CONTEXT_MAX = 16, /* words used of what surrounds the question: see struct prompt */
+	PLAN_CONTEXT_MAX =
+		16, /* words used of what surrounds the question: see struct search_prompt */
 	PLAN_SUBJECTS_MAX = 8,
 	PLAN_LANGUAGE_RARE = 8, /* a language is rare if one of so many memories has it */
 	PLAN_REPAIRS_MAX = 3,
@@ -113,7 +114,7 @@ struct plan_term {
 	float weight;    /* from its own weight and its rarity; 0: not used */
 };
 
-struct plan {
+struct search_plan {
 	struct search_scratch *scratch;
 	const struct search_index *const *indexes;
 	size_t n_indexes;
@@ -159,25 +160,26 @@ static inline uint32_t plan_alike_bit(size_t group)
 }
 
 /* On success the caller owns it. */
-int plan_init(struct plan *p, struct search_scratch *s, const struct search_index *const *indexes,
-	      size_t n_indexes, const struct search_query *q);
-void plan_done(struct plan *p);
+int plan_init(struct search_plan *p, struct search_scratch *s,
+	      const struct search_index *const *indexes, size_t n_indexes,
+	      const struct search_query *q);
+void plan_done(struct search_plan *p);
 
 /* In how many memories of all indexes it occurs. */
-uint64_t plan_count(const struct plan *p, const char *name, size_t len);
+uint64_t plan_count(const struct search_plan *p, const char *name, size_t len);
 
 /* The weight of a word that is in so many of them. */
-float plan_rarity(const struct plan *p, uint64_t n_docs);
+float plan_rarity(const struct search_plan *p, uint64_t n_docs);
 
 /*
  * The known word that is one letter away from an unknown one: words with the same first letter
  * are preferred, then those that fingers mistype, then the more frequent. False when there is
  * none. Words of three letters are left alone unless short_too is set.
  */
-bool plan_repair(const struct plan *p, struct plan_term *term, bool short_too);
+bool plan_repair(const struct search_plan *p, struct plan_term *term, bool short_too);
 
 /* The same for the name of a subject: the term becomes its name as a word. */
-bool plan_repair_name(struct plan *p, struct plan_term *term, bool short_too);
+bool plan_repair_name(struct search_plan *p, struct plan_term *term, bool short_too);
 
 /*
  * A search in progress: scores of memories by their own words.
@@ -198,7 +200,7 @@ struct candidate {
 };
 
 struct search {
-	struct plan plan;
+	struct search_plan plan;
 	struct tally *tallies;
 	uint32_t *touched;
 	size_t n_touched;
@@ -287,7 +289,7 @@ float context_credit(const struct search *s, const struct candidate *c);
 float lift_by_names(const struct search *s, const struct candidate *c);
 
 /* What the dates that the question names are worth to a memory of a time. */
-float lift_by_time(const struct plan *plan, int64_t time_ms);
+float lift_by_time(const struct search_plan *plan, int64_t time_ms);
 
 /* A place for "where", a number for "how many". */
 float lift_by_kind(const struct search *s, const struct candidate *c);

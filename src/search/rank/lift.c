@@ -5,7 +5,7 @@
 
 float lift_by_names(const struct search *s, const struct candidate *c)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 
 	if (c->words & plan->subject_bits)
 		return plan->tuning.subject * plan->rarest;
@@ -15,7 +15,7 @@ float lift_by_names(const struct search *s, const struct candidate *c)
 }
 
 /* The largest that any of the named dates gives. */
-float lift_by_time(const struct plan *plan, int64_t time_ms)
+float lift_by_time(const struct search_plan *plan, int64_t time_ms)
 {
 	float most = 0;
 
@@ -31,7 +31,7 @@ float lift_by_time(const struct plan *plan, int64_t time_ms)
 
 float lift_by_kind(const struct search *s, const struct candidate *c)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	const struct search_tuning *t = &plan->tuning;
 	const struct search_index *ix = plan->indexes[c->index];
 	uint8_t traits = ix->doc_traits[c->doc];
@@ -91,7 +91,7 @@ static bool has_only(const struct candidate *c, uint32_t words)
 
 /* Words that say more than what is ordered. A question with several of them is about one thing, or
  * about those that have all of them ("first backup of the mail server"). */
-static uint32_t find_needed(const struct plan *plan)
+static uint32_t find_needed(const struct search_plan *plan)
 {
 	uint32_t needed = 0;
 	size_t n = 0;
@@ -114,7 +114,7 @@ static uint32_t find_needed(const struct plan *plan)
 
 static void read_ordering(const struct search *s, struct ordering *o)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 
 	*o = (struct ordering) {.needed = plan->order.unless_said ? find_needed(plan) : 0};
 	for (size_t i = 0; plan->order.unless_said && i < plan->n_terms; i++) {
@@ -165,7 +165,7 @@ static void put_others_behind(struct search *s, const struct ordering *o)
 
 void lift_by_order(struct search *s)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	bool sure = plan->order.sure || plan->order.unless_said;
 	float most = sure ? plan->tuning.order : plan->tuning.order / 8;
 	int64_t first = INT64_MAX;

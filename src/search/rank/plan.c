@@ -18,7 +18,7 @@ struct sequence {
 	size_t used;
 };
 
-uint64_t plan_count(const struct plan *p, const char *name, size_t len)
+uint64_t plan_count(const struct search_plan *p, const char *name, size_t len)
 {
 	uint64_t n = 0;
 
@@ -32,7 +32,7 @@ uint64_t plan_count(const struct plan *p, const char *name, size_t len)
 }
 
 /* The word's slot, or the free one where it would go. */
-static uint32_t *slot_of(const struct plan *p, uint32_t hash, struct text name)
+static uint32_t *slot_of(const struct search_plan *p, uint32_t hash, struct text name)
 {
 	uint32_t mask = p->n_slots - 1;
 	uint32_t at = hash & mask;
@@ -47,7 +47,7 @@ static uint32_t *slot_of(const struct plan *p, uint32_t hash, struct text name)
 	return &p->slots[at];
 }
 
-static void slots_fill(struct plan *p)
+static void slots_fill(struct search_plan *p)
 {
 	memset(p->slots, 0, p->n_slots * sizeof(*p->slots));
 	for (size_t i = 0; i < p->n_terms; i++) {
@@ -59,7 +59,7 @@ static void slots_fill(struct plan *p)
 }
 
 /* Room for one more term, with twice as many slots as terms. */
-static int terms_grow(struct plan *p)
+static int terms_grow(struct search_plan *p)
 {
 	size_t cap = p->cap_terms ? p->cap_terms * 2 : 16;
 	struct plan_term *terms;
@@ -82,7 +82,7 @@ static int terms_grow(struct plan *p)
 }
 
 /* The number of a word among those seen; a new one if there is room, otherwise NO_DOC. */
-static int term_place(struct plan *p, const struct word *word, uint32_t *ret_place)
+static int term_place(struct search_plan *p, const struct word *word, uint32_t *ret_place)
 {
 	uint32_t hash = (uint32_t)mix_bytes(word->term.data, word->term.len, 0);
 	struct plan_term *term;
@@ -111,7 +111,7 @@ static int term_place(struct plan *p, const struct word *word, uint32_t *ret_pla
 }
 
 /* The word as it is in the other languages of the memories. */
-static int place_others(struct plan *p, const struct word *word, uint32_t place)
+static int place_others(struct search_plan *p, const struct word *word, uint32_t place)
 {
 	enum language own = words_language(p->scratch->words);
 
@@ -152,7 +152,7 @@ static void sequence_add(struct sequence *seq, const struct word *word, uint32_t
 }
 
 /* Whether the word is a subject's name, which is then noted. */
-static bool find_subject(struct plan *p, struct text folded, struct plan_term *term)
+static bool find_subject(struct search_plan *p, struct text folded, struct plan_term *term)
 {
 	struct plan_term subject = {0};
 
@@ -182,7 +182,7 @@ static bool is_will(const struct word *word, bool first)
 	return !first && (word->flags & WORD_CAPITAL) && text_is(word->folded, "will");
 }
 
-static int read_words(struct plan *p, struct sequence *seq, struct text text)
+static int read_words(struct search_plan *p, struct sequence *seq, struct text text)
 {
 	struct words *words = p->scratch->words;
 	struct word word;
@@ -247,7 +247,7 @@ static int by_context(const void *a, const void *b)
 }
 
 /* Drops the more frequent half of the context's words. */
-static void forget_context(struct plan *p, size_t n_asked)
+static void forget_context(struct search_plan *p, size_t n_asked)
 {
 	qsort(p->terms + n_asked, p->n_terms - n_asked, sizeof(*p->terms), by_context);
 	p->n_terms -= (p->n_terms - n_asked) / 2;
@@ -255,7 +255,7 @@ static void forget_context(struct plan *p, size_t n_asked)
 }
 
 /* Of what surrounds the question, only the words that memories have can matter. */
-static int read_context(struct plan *p, struct text text)
+static int read_context(struct search_plan *p, struct text text)
 {
 	struct words *words = p->scratch->words;
 	size_t n_asked = p->n_terms;
@@ -287,7 +287,7 @@ static int read_context(struct plan *p, struct text text)
 }
 
 /* What is written in the question's language comes before what is not, if that is rare. */
-static int read_language(struct plan *p)
+static int read_language(struct search_plan *p)
 {
 	char name[LANGUAGE_BYTES];
 	struct word word = {.term = {name, sizeof(name)}, .folded = {"", 0}, .extra = true};
@@ -302,9 +302,9 @@ static int read_language(struct plan *p)
 }
 
 /* The parts that ask come first, so that nothing before them takes their places. */
-static int read_prompt(struct plan *p, struct sequence *seq)
+static int read_prompt(struct search_plan *p, struct sequence *seq)
 {
-	struct prompt prompt = prompt_of(p->query->text);
+	struct search_prompt prompt = prompt_of(p->query->text);
 	int r = read_words(p, seq, prompt.last) ?: read_language(p);
 
 	if (r == 0 && prompt.first.len > 0)
@@ -316,7 +316,7 @@ static int read_prompt(struct plan *p, struct sequence *seq)
 	return r;
 }
 
-static void find_dates(struct plan *p, struct sequence *seq)
+static void find_dates(struct search_plan *p, struct sequence *seq)
 {
 	if (p->tuning.off & SEARCH_NO_DATES)
 		return;
@@ -331,13 +331,13 @@ static void find_dates(struct plan *p, struct sequence *seq)
 	}
 }
 
-static bool is_stop(const struct plan *p, const struct plan_term *term)
+static bool is_stop(const struct search_plan *p, const struct plan_term *term)
 {
 	return (term->flags & WORD_STOP) && !(p->tuning.off & SEARCH_NO_STOPS);
 }
 
 /* Names are not looked up: the table has many that are one letter away from others. */
-static bool is_in_table(const struct plan *p, const struct plan_term *term)
+static bool is_in_table(const struct search_plan *p, const struct plan_term *term)
 {
 	const struct text word = {term->folded, term->folded_len};
 
@@ -346,7 +346,7 @@ static bool is_in_table(const struct plan *p, const struct plan_term *term)
 }
 
 /* A word of the lexicon, or of the table, is not a typo; it just does not occur here. */
-static bool may_be_typo(const struct plan *p, const struct plan_term *term)
+static bool may_be_typo(const struct search_plan *p, const struct plan_term *term)
 {
 	const uint8_t known = WORD_TIME | WORD_NUMBER | WORD_IRREGULAR | WORD_STOP;
 
@@ -356,7 +356,7 @@ static bool may_be_typo(const struct plan *p, const struct plan_term *term)
 	       !term->extra && !term->stands_for && term->n_also == 0;
 }
 
-static bool repair_name(struct plan *p, struct plan_term *term, bool short_too)
+static bool repair_name(struct search_plan *p, struct plan_term *term, bool short_too)
 {
 	if ((p->tuning.off & SEARCH_NO_SUBJECTS) || !plan_repair_name(p, term, short_too))
 		return false;
@@ -364,7 +364,7 @@ static bool repair_name(struct plan *p, struct plan_term *term, bool short_too)
 }
 
 /* A name is taken for one where it is written like one, or where no other word is near. */
-static void repair_word(struct plan *p, struct plan_term *term, bool short_too)
+static void repair_word(struct search_plan *p, struct plan_term *term, bool short_too)
 {
 	bool capital = term->flags & WORD_CAPITAL;
 
@@ -375,7 +375,7 @@ static void repair_word(struct plan *p, struct plan_term *term, bool short_too)
 }
 
 /* Unknown words are repaired where possible. */
-static void repair_unknown(struct plan *p, bool short_too)
+static void repair_unknown(struct search_plan *p, bool short_too)
 {
 	size_t n_repairs = 0;
 
@@ -390,7 +390,7 @@ static void repair_unknown(struct plan *p, bool short_too)
 }
 
 /* Whether the question has a word, a name or a date by which something is found. */
-static bool finds_something(const struct plan *p)
+static bool finds_something(const struct search_plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
 		const struct plan_term *term = &p->terms[i];
@@ -402,7 +402,7 @@ static bool finds_something(const struct plan *p)
 	return p->n_dates > 0;
 }
 
-static void repair_words(struct plan *p)
+static void repair_words(struct search_plan *p)
 {
 	/* A repair tries hundreds of words; an empty index contains none of them. */
 	if (p->n_docs == 0 || (p->tuning.off & SEARCH_NO_REPAIR))
@@ -413,7 +413,7 @@ static void repair_words(struct plan *p)
 }
 
 /* A word's weight before it is known how rare it is. */
-static float own_weight(const struct plan *p, const struct plan_term *term)
+static float own_weight(const struct search_plan *p, const struct plan_term *term)
 {
 	if (term->absolute)
 		return p->tuning.date_word / (term->numeric ? 3 : 1);
@@ -424,7 +424,7 @@ static float own_weight(const struct plan *p, const struct plan_term *term)
 
 /* A small word of a language that few memories are in: it leads to these. So does one that may
  * not be small at all, since nothing says that the question is in that language. */
-static bool tells_language(const struct plan *p, const struct plan_term *term)
+static bool tells_language(const struct search_plan *p, const struct plan_term *term)
 {
 	return (term->flags & WORD_STOP) && term->foreign && !term->stands_for && !term->context &&
 	       (!p->knows_language ||
@@ -432,7 +432,7 @@ static bool tells_language(const struct plan *p, const struct plan_term *term)
 }
 
 /* Gives a weight to each word with content, and none to words that only frame the question. */
-static void choose_words(struct plan *p)
+static void choose_words(struct search_plan *p)
 {
 	bool content = false;
 	bool dates = false;
@@ -473,7 +473,7 @@ static void choose_words(struct plan *p)
 }
 
 /* Whether any chosen word occurs at all; dates are not looked up in texts. */
-static bool any_known(const struct plan *p)
+static bool any_known(const struct search_plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
 		const struct plan_term *term = &p->terms[i];
@@ -490,7 +490,7 @@ static bool any_known(const struct plan *p)
  * question says: they weigh less than those with its words, and count fully where nothing has
  * them.
  */
-static int choose_subjects(struct plan *p)
+static int choose_subjects(struct search_plan *p)
 {
 	bool rest = any_known(p);
 	size_t n_words = p->n_terms;
@@ -520,7 +520,7 @@ static uint64_t max_of(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-float plan_rarity(const struct plan *p, uint64_t n_docs)
+float plan_rarity(const struct search_plan *p, uint64_t n_docs)
 {
 	double n = (double)p->n_docs;
 	/* Removed memories still count in lists until the next compaction. */
@@ -530,7 +530,7 @@ float plan_rarity(const struct plan *p, uint64_t n_docs)
 }
 
 /* A word weighs the same in whatever language it is. */
-static void weigh_others(struct plan *p)
+static void weigh_others(struct search_plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
@@ -550,7 +550,7 @@ static void weigh_others(struct plan *p)
 }
 
 /* The weight of the chosen words in these indexes. */
-static void weigh_words(struct plan *p)
+static void weigh_words(struct search_plan *p)
 {
 	for (size_t i = 0; i < p->n_terms; i++) {
 		struct plan_term *term = &p->terms[i];
@@ -597,7 +597,7 @@ static void swap(struct plan_term *a, struct plan_term *b)
  * Keeps what can be found, the heaviest first; the ideal also counts what cannot. A few words of
  * the context come last: they decide between memories that answer equally well.
  */
-static void keep_best(struct plan *p)
+static void keep_best(struct search_plan *p)
 {
 	size_t n_context = 0;
 	size_t n = 0;
@@ -617,7 +617,7 @@ static void keep_best(struct plan *p)
 	p->n_terms = n;
 }
 
-static void find_bits(struct plan *p)
+static void find_bits(struct search_plan *p)
 {
 	p->rarest = p->n_terms > 0 ? p->terms[0].weight : 1;
 	for (size_t i = 0; i < p->n_terms; i++) {
@@ -630,7 +630,7 @@ static void find_bits(struct plan *p)
 	}
 }
 
-static void find_languages(struct plan *p)
+static void find_languages(struct search_plan *p)
 {
 	p->languages = 1U << LANGUAGE_ENGLISH;
 	for (unsigned l = 1; l < LANGUAGES_LATIN; l++) {
@@ -642,7 +642,7 @@ static void find_languages(struct plan *p)
 	}
 }
 
-static void sum_statistics(struct plan *p)
+static void sum_statistics(struct search_plan *p)
 {
 	uint64_t total_len = 0;
 
@@ -655,13 +655,15 @@ static void sum_statistics(struct plan *p)
 		p->average_len = 1;
 }
 
-int plan_init(struct plan *p, struct search_scratch *s, const struct search_index *const *indexes,
-	      size_t n_indexes, const struct search_query *q)
+int plan_init(struct search_plan *p, struct search_scratch *s,
+	      const struct search_index *const *indexes, size_t n_indexes,
+	      const struct search_query *q)
 {
 	CLEANUP(freep) struct sequence *seq = malloc(sizeof(*seq));
 	int r;
 
-	*p = (struct plan) {.scratch = s, .indexes = indexes, .n_indexes = n_indexes, .query = q};
+	*p = (struct search_plan) {
+		.scratch = s, .indexes = indexes, .n_indexes = n_indexes, .query = q};
 	p->tuning = q->tuning ? *q->tuning : search_default_tuning;
 	if (!seq)
 		return -ENOMEM;
@@ -687,7 +689,7 @@ int plan_init(struct plan *p, struct search_scratch *s, const struct search_inde
 	return 0;
 }
 
-void plan_done(struct plan *p)
+void plan_done(struct search_plan *p)
 {
 	free(p->terms);
 	free(p->slots);

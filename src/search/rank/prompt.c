@@ -105,19 +105,19 @@ static size_t first_end(struct text t, size_t max)
 	return 0;
 }
 
-struct prompt prompt_of(struct text text)
+struct search_prompt prompt_of(struct text text)
 {
 	bool asks = false;
 	size_t last;
 	size_t first;
 
 	if (text.len <= PROMPT_SHORT)
-		return (struct prompt) {{"", 0}, {"", 0}, text};
+		return (struct search_prompt) {{"", 0}, {"", 0}, text};
 	last = last_start(text, &asks);
 	first = asks ? 0 : first_end(text, last);
 	if (first > 0)
 		last = text.len;
-	return (struct prompt) {
+	return (struct search_prompt) {
 		.first = {text.data, first},
 		.context = {text.data + first, last - first},
 		.last = {text.data + last, text.len - last},

@@ -174,7 +174,7 @@ static void reset(struct search *s)
 
 static int search_init(struct search *s, size_t max)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	size_t n = 0;
 	int r;
 

@@ -44,7 +44,7 @@ enum form {
 };
 
 struct repair {
-	const struct plan *plan;
+	const struct search_plan *plan;
 	enum form form;
 	uint32_t word[LETTERS_MAX];
 	size_t n;
@@ -246,7 +246,7 @@ static void try_from(struct repair *r, size_t first)
 }
 
 /* A name comes out as a word: without the mark of its namespace, folded and as a term. */
-static void take_name(struct plan *p, const struct repair *r, struct plan_term *term)
+static void take_name(struct search_plan *p, const struct repair *r, struct plan_term *term)
 {
 	struct text folded = {term->folded, (size_t)(r->best.name_len - 1)};
 	struct text name;
@@ -266,7 +266,7 @@ static bool take_length(struct repair *r, bool short_too)
 	return r->n >= r->min;
 }
 
-bool plan_repair_name(struct plan *p, struct plan_term *term, bool short_too)
+bool plan_repair_name(struct search_plan *p, struct plan_term *term, bool short_too)
 {
 	struct repair r = {.plan = p, .form = FORM_SUBJECT};
 
@@ -283,7 +283,7 @@ bool plan_repair_name(struct plan *p, struct plan_term *term, bool short_too)
 	return true;
 }
 
-bool plan_repair(const struct plan *p, struct plan_term *term, bool short_too)
+bool plan_repair(const struct search_plan *p, struct plan_term *term, bool short_too)
 {
 	struct repair r = {.plan = p};
 	size_t n_stem;

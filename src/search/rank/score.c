@@ -136,7 +136,7 @@ static bool is_filtered(const struct search_query *q)
 /* The score that a memory with exactly the question's words gets for them, whatever its subject. */
 static void expect_same(struct search *s)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	float least = 0, most = 0;
 
 	s->same.least = INFINITY;
@@ -169,7 +169,7 @@ static void expect_same(struct search *s)
  */
 void search_score(struct search *s, size_t max)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 	float bounds[SEARCH_TERMS_MAX] = {0};
 	float rest = 0;
 	bool raise = false;

@@ -53,7 +53,7 @@ static void add_matched(struct search_why *why, struct text word)
 
 static void add_words(const struct search *s, const struct candidate *c, struct search_why *why)
 {
-	const struct plan *plan = &s->plan;
+	const struct search_plan *plan = &s->plan;
 
 	for (size_t i = 0; i < plan->n_terms && i < PLAN_BITS; i++) {
 		const struct plan_term *term = &plan->terms[i];

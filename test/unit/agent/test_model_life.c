@@ -347,7 +347,8 @@ TEST(a_line_of_ten_megabytes_is_refused)
 	line[0] = '{';
 	script(f, (struct step) {.body = line, .len = len, .piece = 50000});
 	fails(f, "ProviderError",
-	      "agent 'm': the provider sent an invalid response: the response exceeds its size limit");
+	      "agent 'm': the provider sent an invalid response: the response exceeds its size "
+	      "limit");
 	afresh(f);
 	answers(f, GOOD);
 	assert_int_equal(ask_for(f, hello()), AGENT_DONE);

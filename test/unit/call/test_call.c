@@ -1117,7 +1117,8 @@ TEST(an_id_that_no_answer_can_carry_ends_the_connection)
 		say(&f, text);
 		if (i)
 			hear(&f,
-			     ERROR("-32004", "the responses to the batch exceed their size limit", "null"));
+			     ERROR("-32004", "the responses to the batch exceed their size limit",
+				   "null"));
 		else
 			hear_end(&f);
 		finish(&f);

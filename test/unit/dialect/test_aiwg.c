@@ -239,10 +239,10 @@ TEST(the_first_of_too_many_are_used_and_the_rest_is_told)
 	assert_string_equal(f->complaints[0], FILE_NAME
 			    ":1: 'rules' has 300 entries; koined uses only the first 256: see "
 			    "project.rules in koine.conf");
-	assert_string_equal(f->complaints[1],
-			    FILE_NAME ":302: 'paths' has 300 entries; koined uses only the first 64");
-	assert_string_equal(f->complaints[2],
-			    FILE_NAME ":303: 'jobs' has 300 entries; koined uses only the first 256");
+	assert_string_equal(f->complaints[1], FILE_NAME
+			    ":302: 'paths' has 300 entries; koined uses only the first 64");
+	assert_string_equal(f->complaints[2], FILE_NAME
+			    ":303: 'jobs' has 300 entries; koined uses only the first 256");
 }
 
 TEST(paths_to_watch_are_objects_or_texts)

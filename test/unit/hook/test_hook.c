@@ -283,7 +283,9 @@ TEST(unknown_format_is_refused)
 	struct world *w = *state;
 
 	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", "yaml"), REFUSE_PARAMS);
-	assert_string_equal(w->error.text, "unknown format 'yaml': use auto, plain, claude, codex, gemini, cursor or copilot");
+	assert_string_equal(
+		w->error.text,
+		"unknown format 'yaml': use auto, plain, claude, codex, gemini, cursor or copilot");
 	assert_int_equal(read_str(w, "{\"tool_name\":\"T\"}", ""), 0);
 	assert_int_equal(w->hook.form, HOOK_PLAIN);
 }

@@ -87,7 +87,7 @@ static void on_told(void *arg, int r, const struct approval *a, const struct err
  * process lives; then the approval ends. Where the kernel does not name the process, it ends with the
  * connection.
  */
-struct wait {
+struct approval_waiting {
 	struct call *call;
 	struct approval_waiter *waiter;
 };
@@ -95,7 +95,7 @@ struct wait {
 static void approval_on_decided(void *arg, int r, const struct approval *a,
 				const struct error *error)
 {
-	struct wait *w = arg;
+	struct approval_waiting *w = arg;
 
 	w->waiter = NULL;
 	on_told(w->call, r, a, error);
@@ -105,7 +105,7 @@ static void approval_on_decided(void *arg, int r, const struct approval *a,
  * again. */
 static void approval_on_cancel(struct call *c, void *arg)
 {
-	struct wait *w = arg;
+	struct approval_waiting *w = arg;
 
 	if (c->client)
 		approval_leave(w->waiter);
@@ -121,7 +121,7 @@ static void approval_on_cancel(struct call *c, void *arg)
 
 static struct done handle_request(struct call *c)
 {
-	struct wait *w = arena_zalloc(&c->arena, sizeof(*w));
+	struct approval_waiting *w = arena_zalloc(&c->arena, sizeof(*w));
 	struct approval_new new;
 	int r = read_approval(c, &new);
 
