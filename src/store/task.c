@@ -338,6 +338,13 @@ int store_task_resume(struct connection *c, struct text group, bool *ret_changed
 	return query_find(c, &sql, ret_changed, BIND(":group", group.data ? group : TEXT("")));
 }
 
+int store_task_last(struct connection *c, int64_t *ret_seq)
+{
+	QUERY sql = {"SELECT coalesce(max(seq), 0) FROM task"};
+
+	return query_find_int(c, &sql, ret_seq);
+}
+
 int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
 		      unsigned *ret_n)
 {

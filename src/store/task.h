@@ -153,6 +153,9 @@ int store_task_clean(struct connection *c, const struct store_task_query *q, str
 int store_task_pause(struct connection *c, struct text group, int64_t now_ms, bool *ret_changed);
 int store_task_resume(struct connection *c, struct text group, bool *ret_changed);
 
+/* The number of the newest task; 0 if there is none. */
+int store_task_last(struct connection *c, int64_t *ret_seq);
+
 /* What is paused: groups by name; "" stands for all tasks. */
 int store_task_pauses(struct connection *c, struct arena *arena, struct text **ret_groups,
 		      unsigned *ret_n);

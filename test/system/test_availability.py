@@ -376,6 +376,7 @@ def test_host_that_missed_deleted_events_reads_everything_again():
             wait_until(lambda: there.call("task.stats")["running"] == 1, "it to run")
             kept = [here.call("task.add", {"prompt": "x", "stash": True})["id"] for _ in range(2)]
             wait_until(lambda: set(kept) <= set(ids(there)), "the tasks at beta")
+            kept_there = there.call("task.add", {"prompt": "x", "stash": True, "project": b.root})["id"]
             there.call("memory.search", {"query": "anna"})
             waiter.send(request("task.wait", {"id": kept[0]}) + b"\n")
             follower.send(request("event.subscribe", {}) + b"\n")
@@ -384,6 +385,8 @@ def test_host_that_missed_deleted_events_reads_everything_again():
             stack.callback(os.kill, b.pid, signal.SIGCONT)
             here.call("task.cancel", {"taskId": kept[0]})
             new = [here.call("task.add", {"prompt": "x", "stash": True})["id"] for _ in range(20)]
+            over = here.call("task.add", {"prompt": "x", "project": b.root})["id"]  # which beta never sees open
+            here.call("task.cancel", {"taskId": over, "project": b.root})
             asker.send(request("approval.request", {"tool": "Bash", "input": {"command": "ls"}}) + b"\n")
             wait_until(lambda: here.call("approval.list", {"status": "pending"})["approvals"], "the request")
             add(here, "Anna swims")
@@ -391,6 +394,8 @@ def test_host_that_missed_deleted_events_reads_everything_again():
             os.kill(b.pid, signal.SIGCONT)
             check(b"cancelled" in waiter.read_line(), "the waiter was not answered")
             wait_until(lambda: ids(there) == ids(here), "tasks")
+            aiwg = stack.enter_context(Client(b.address("unix", "aiwg")))
+            same([task["id"] for task in aiwg.call("task.list")], [over, kept_there], "the list of its project")
             same(there.call("task.stats")["running"], 1, "running tasks")
             wait_until(lambda: found(there, "anna") == ["Anna runs", "Anna swims"], "memories")
             gone = follower.read_line()
@@ -400,7 +405,7 @@ def test_host_that_missed_deleted_events_reads_everything_again():
             there.call("approval.decide", {"id": one, "decision": "approve"})
             check(b"approved" in asker.read_line(), "the asker was not answered")
             same(b.log().count(b" started "), 1, "starts")
-            there.call("task.cancel", {"taskId": running})
+            there.call("task.cancel", {"taskId": running, "project": ""})
 
 
 def read(path):

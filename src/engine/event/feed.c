@@ -63,6 +63,7 @@ static void tell_page(struct events *e, struct event_batch *b, const struct even
 {
 	bool gone = p->gone > 0 && p->last > e->told;
 	bool any = gone || b->notes.n > 0;
+	bool again;
 
 	if (any && !gone)
 		events_tell_batch(e, b);
@@ -76,8 +77,9 @@ static void tell_page(struct events *e, struct event_batch *b, const struct even
 	}
 	/* With nothing to tell, an event of ours may be first, whose call is not answered yet: it is read again after
 	 * that. */
-	e->feed.more = e->feed.more || (any && p->more);
-	if (any || e->told > e->feed.from || e->feed.more)
+	again = any || e->told > e->feed.from || e->feed.more;
+	e->feed.more = e->feed.more || p->more;
+	if (again)
 		event_feed_read(e);
 }
 

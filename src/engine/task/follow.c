@@ -139,10 +139,11 @@ void task_sync(struct tasks *t, const struct task_named *f)
 
 /* ---- events ---- */
 
-/* What is paused, as it was read. */
+/* What is paused, and the number of the newest task, as they were read. */
 struct pauses {
 	struct text *groups;
 	unsigned n;
+	int64_t last_seq;
 };
 
 static int task_follow_read_rows(void *tasks, int lane, struct arena *a, struct record_found *found,
@@ -160,7 +161,8 @@ static int task_follow_read_rows(void *tasks, int lane, struct arena *a, struct 
 
 		found[i].row = found[i].id.data ? (void *)one : p;
 		if (!found[i].id.data)
-			r = store_task_pauses(db, a, &p->groups, &p->n);
+			r = store_task_pauses(db, a, &p->groups, &p->n)
+				    ?: store_task_last(db, &p->last_seq);
 		else
 			named[n_named++] = (struct task_named) {.project = found[i].project,
 								.id = found[i].id};
@@ -168,13 +170,27 @@ static int task_follow_read_rows(void *tasks, int lane, struct arena *a, struct 
 	return r != 0 || n_named == 0 ? r : store_task_find_named(db, a, named, n_named);
 }
 
+/* Tasks that began and ended while events were missing are in the store only: lists have to ask it. */
+static void raise_whole(struct tasks *t, int64_t last_seq)
+{
+	t->missed_events = false;
+	t->whole_from = last_seq + 1;
+	list_for_each (at, following, &t->projects)
+		list_entry(at, struct project, link)->whole_from = t->whole_from;
+}
+
 static void sync_found(void *tasks, const struct record_found *found)
 {
 	const struct pauses *p = found->row;
+	struct tasks *t = tasks;
 
-	if (found->id.data)
-		task_sync(tasks, found->row);
-	else if (task_pauses_set(tasks, p->groups, p->n) != 0)
+	if (found->id.data) {
+		task_sync(t, found->row);
+		return;
+	}
+	if (t->missed_events)
+		raise_whole(t, p->last_seq);
+	if (task_pauses_set(t, p->groups, p->n) != 0)
 		log_err("could not load paused groups from another host, restart koined to retry",
 			"error=%s", strerror(ENOMEM));
 }
@@ -268,6 +284,7 @@ static int task_follow_reload(void *tasks)
 					 list_entry(l, struct live, recent_link)->task.id);
 	}
 	t->recount.wanted = true;
+	t->missed_events = true;
 	return r;
 }
 

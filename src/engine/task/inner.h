@@ -254,6 +254,8 @@ struct tasks {
 	uint64_t n_lists; /* from memory */
 	struct records records;
 	struct recount recount;
+	int64_t whole_from; /* of every project: older tasks may be in the store only */
+	bool missed_events; /* whole_from is to be read */
 	struct ticker *sweeper;
 	struct timer *first_sweep;
 	bool sweeping;

@@ -61,6 +61,7 @@ static struct project *project_new(struct tasks *t, struct text name)
 	}
 	p->name = text_of(p->folder);
 	p->tasks = t;
+	p->whole_from = t->whole_from;
 	list_init(&p->eager_link);
 	list_init(&p->lines);
 	list_init(&p->aside);
