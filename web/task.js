@@ -153,7 +153,7 @@ export function output(task) {
 function facts(t) {
 	const rows = [
 		[ 'Project', t.project || null ], [ 'Label', t.label ], [ 'Group', t.group ],
-		[ 'Agent', t.agent ], [ 'Runner', t.runner ], [ 'Priority', t.priority ],
+		[ 'Agent', t.runner ], [ 'Claude agent', t.agent ], [ 'Priority', t.priority ],
 		[ 'Dependencies', t.after.join(', ') ], [ 'Folder', t.cwd ], [ 'Host', t.host ],
 		[ 'Attempts', `${t.attempts} of ${t.max_attempts}` ],
 		[ 'Started', time(t.started_at) ], [ 'Ended', time(t.completed_at) ],
@@ -218,7 +218,7 @@ export function editor(task, close) {
 	const form = h('section', {class: 'card', 'aria-label': `Edit ${task.id}`}, h('h3', {}, 'Edit'),
 		!task.command && field('Prompt', prompt),
 		h('div', {class: 'grid'}, field('Priority', inputs.priority), field('Label', inputs.label),
-			!task.command && field('Runner', inputs.runner), field('After (task ids)', inputs.after),
+			!task.command && field('Agent', inputs.runner), field('After (task ids)', inputs.after),
 			field('Timeout (seconds)', inputs.timeout)),
 		h('div', {class: 'actions'}, button('Save', save, {class: 'good'}), button('Cancel', close)));
 

@@ -102,7 +102,7 @@ function adder(after) {
 	}, 'Task added');
 
 	return h('details', {class: 'adder', open: Boolean(after)}, h('summary', {}, 'Add a task'),
-		field('Prompt', prompt), h('div', {class: 'grid'}, field('Runner', fields.runner), field('Group', fields.group),
+		field('Prompt', prompt), h('div', {class: 'grid'}, field('Agent', fields.runner), field('Group', fields.group),
 			field('Priority', fields.priority), field('After (task ids)', fields.after), field('Folder', fields.cwd)),
 		button('Add', add, {class: 'good'}));
 }

@@ -395,7 +395,7 @@ def test_host_that_missed_deleted_events_reads_everything_again():
             check(b"cancelled" in waiter.read_line(), "the waiter was not answered")
             wait_until(lambda: ids(there) == ids(here), "tasks")
             aiwg = stack.enter_context(Client(b.address("unix", "aiwg")))
-            same([task["id"] for task in aiwg.call("task.list")], [over, kept_there], "the list of its project")
+            wait_until(lambda: [task["id"] for task in aiwg.call("task.list")] == [over, kept_there], "its project's list")
             same(there.call("task.stats")["running"], 1, "running tasks")
             wait_until(lambda: found(there, "anna") == ["Anna runs", "Anna swims"], "memories")
             gone = follower.read_line()

@@ -66,7 +66,7 @@ def test_an_id_that_is_too_long():
         p.initialize()
         p.send({"jsonrpc": "2.0", "id": "x" * 100000, "method": "ping"})
         answer = p.read()
-        check(answer["id"] is None and "too long" in answer["error"]["message"], "%s", answer)
+        check(answer["id"] is None and "longer than 4096 bytes" in answer["error"]["message"], "%s", answer)
         same(p.ask("ping")["result"], {})
 
 

@@ -2,8 +2,6 @@
 
 #include <errno.h>
 
-enum { CALLS_MAX = 4096 };
-
 static const struct json_limits limits = {.depth = JSON_DEPTH_MAX, .values = JSON_VALUES_DEFAULT};
 
 bool message_scan(struct text line, struct pipe_message *m)
@@ -27,7 +25,9 @@ void calls_done(struct calls *c)
 /* JSON has no line feed in an id. */
 int calls_add(struct calls *c, struct text id)
 {
-	if (c->n == CALLS_MAX || id.len > CALL_ID_MAX)
+	if (id.len > CALL_ID_MAX)
+		return -EMSGSIZE;
+	if (c->n == CALLS_MAX)
 		return -ENOSPC;
 	buf_add(&c->ids, id.data, id.len);
 	buf_add_char(&c->ids, '\n');

@@ -25,7 +25,7 @@ static inline struct text message_raw(const struct pipe_message *m, int member)
 	return m->members[member].raw;
 }
 
-enum { CALL_ID_MAX = 4096 };
+enum { CALLS_MAX = 4096, CALL_ID_MAX = 4096 };
 
 struct calls {
 	struct buf ids; /* a line each, the oldest first */
@@ -35,7 +35,7 @@ struct calls {
 void calls_init(struct calls *c);
 void calls_done(struct calls *c);
 
-/* -ENOSPC: too many, or the id is too long. -ENOMEM. */
+/* -ENOSPC: CALLS_MAX calls are in flight. -EMSGSIZE: the id is too long. -ENOMEM. */
 int calls_add(struct calls *c, struct text id);
 
 /* It was answered. Does nothing if there is none with that id. */

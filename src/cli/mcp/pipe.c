@@ -265,6 +265,7 @@ static int note_asked(struct pipe *p, const struct pipe_message *m, bool *ret_re
 	enum value_kind kind = m->members[MESSAGE_ID].kind;
 	struct text method = message_raw(m, MESSAGE_METHOD), id = message_raw(m, MESSAGE_ID);
 	bool too_late = p->state == PIPE_AWAY && clock_steady_ms() >= p->give_up_ms;
+	char reason[80];
 	int r;
 
 	if (json_source_is(method, "notifications/cancelled"))
@@ -279,9 +280,13 @@ static int note_asked(struct pipe *p, const struct pipe_message *m, bool *ret_re
 	r = calls_add(&p->calls, id);
 	if (r != 0) {
 		*ret_refused = true;
-		return r == -ENOMEM
-			       ? EX_SOFTWARE
-			       : refuse_call(id, "too many calls in flight, or the id is too long");
+		if (r == -ENOSPC)
+			snprintf(reason, sizeof(reason), "too many calls in flight (limit %d)",
+				 CALLS_MAX);
+		else
+			snprintf(reason, sizeof(reason), "the id is longer than %d bytes",
+				 CALL_ID_MAX);
+		return r == -ENOMEM ? EX_SOFTWARE : refuse_call(id, reason);
 	}
 	if (json_source_is(method, "initialize"))
 		note_initialize(p, m);

@@ -77,7 +77,8 @@ static const struct setting rows[] = {
 	 "command for /bin/sh, with the text on stdin and the fields in KOINE_NOTIFY_… variables",
 	 .kinds = COMMAND},
 	{"notify", "link", SET_TEXT, TEXT_AT(link),
-	 "URL of the page to include in messages; empty means page.behind, if the page is on"},
+	 "URL of the page to include in messages; empty means the URL in page.behind, if the page "
+	 "is enabled"},
 	{"notify", "quiet", SET_TEXT, TEXT_AT(quiet),
 	 "quiet hours, such as 22:00-07:00, in which koined sends no messages"},
 	{"notify", "zone", SET_TEXT, TEXT_AT(zone),

@@ -83,11 +83,11 @@ int tool_memory_search(struct tool_run *r, int lane, struct tool_result *ret, st
 		return e;
 	e = memory_search(r->tools->opts.memories, lane, &r->arena, &q, &hits, &n, error);
 	if (e != 0)
-		return program_tool_memory_failed("memory search failed", e, error);
+		return program_tool_memory_failed("search failed", e, error);
 	buf_init(&answer, ANSWER_MAX);
 	r->tools->opts.answers.found(&answer, q.text, hits, n);
 	e = say(r, &answer, ret, error);
-	return e != 0 ? program_tool_memory_failed("memory search failed", e, error) : 0;
+	return e != 0 ? program_tool_memory_failed("search failed", e, error) : 0;
 }
 
 /* ---- get ---- */

@@ -178,7 +178,7 @@ TEST(arena_gives_no_more_than_its_maximum)
 	assert_true(got <= 100000);
 	assert_true(a.used <= 100000);
 	/* Growing steps must not leave the end of it unused. */
-	assert_true(got > 100000 - 100);
+	assert_true(a.used > 100000 - 100);
 	arena_done(&a);
 }
 
@@ -187,7 +187,7 @@ TEST(arena_smaller_than_a_block_still_gives)
 	struct arena a;
 
 	arena_init(&a, 100);
-	assert_non_null(arena_alloc(&a, 50));
+	assert_non_null(arena_alloc(&a, 40));
 	assert_null(arena_alloc(&a, 100));
 	assert_non_null(arena_alloc(&a, 16));
 	arena_done(&a);

@@ -583,18 +583,42 @@ TEST(launch_limits_are_exact_and_a_refusal_names_the_field)
 	}
 }
 
+struct titling {
+	struct work work;
+	struct sessions *sessions;
+	struct text id, title;
+	struct error error;
+	int result;
+	bool done;
+};
+
+static int titling_run(struct work *w, int lane)
+{
+	struct titling *t = list_entry(w, struct titling, work);
+
+	(void)lane;
+	return session_set_title(t->sessions, t->id, t->title, &t->error);
+}
+
+static void titling_finished(struct work *w, int result)
+{
+	struct titling *t = list_entry(w, struct titling, work);
+
+	t->result = result;
+	t->done = true;
+}
+
+/* On the writer's thread, which may have other work. */
 static int set_title(struct world *w, const char *id, const char *title, size_t n)
 {
-	struct engine *e = w->stage.f->engine;
-	int r;
+	struct titling t = {.work = {.run = titling_run, .finished = titling_finished},
+			    .sessions = w->stage.f->engine->sessions,
+			    .id = text_of(id),
+			    .title = {title, n}};
 
-	assert_int_equal(engine_begin(e), 0);
-	assert_int_equal(engine_enter(e), 0);
-	r = session_set_title(e->sessions, text_of(id), (struct text) {title, n},
-			      &w->stage.f->error);
-	assert_int_equal(engine_leave(e, r == 0), 0);
-	assert_int_equal(engine_commit(e), 0);
-	return r;
+	assert_int_equal(stage_submit(&w->stage, &t.work, true), 0);
+	stage_until(&w->stage, t.done);
+	return t.result;
 }
 
 TEST(title_has_a_limit_and_its_session)
