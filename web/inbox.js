@@ -159,7 +159,7 @@ function hold(card, e) {
 		return;
 	e.stopPropagation();
 	e.preventDefault();
-	say('The list has just changed. Check the request, then click again', true);
+	say('The list has just changed. Check the request, then click again.', true);
 }
 
 // ---- the room ----

@@ -421,7 +421,7 @@ def test_where_the_kernel_cannot_it_is_refused():
     with Folder() as f:
         wrapper = script(f("koined"), without_landlock())
         with World(wrapper=[wrapper]) as w:
-            words = ("cannot restrict where agent 'sh' writes (preset, allowed_write_paths): "
+            words = ("cannot restrict write access of agent 'sh' (preset, allowed_write_paths): "
                      "Landlock ABI 3 or newer is required, but this kernel does not support Landlock")
             w.refused(words, cwd=w("work"), preset="sandboxed")
             w.refused(words, cwd=w("work"), allowed_write_paths=["out"])
@@ -432,7 +432,7 @@ def test_where_the_kernel_cannot_it_is_refused():
             with w.daemon.connect() as c:
                 told = c.call_text(b'{"jsonrpc":"2.0","id":1,"method":"chat.stream","params":'
                                    b'{"conversation":"quoting","agent":"sh","content":"echo x"}}')
-            check(b"cannot restrict where" in told, "%r", told)
+            check(b"cannot restrict write access" in told, "%r", told)
 
 
 if __name__ == "__main__":

@@ -375,10 +375,10 @@ static int check_bounds(const struct agent *a, const struct agent_bounds *b, str
 				    "placeholder " COMMAND_TOOLS,
 				    a->name);
 	if (b->confined && confine_check(&inner) != 0)
-		return refuse_field(
-			error, "preset",
-			"cannot restrict where agent '%s' writes (preset, allowed_write_paths): %s",
-			a->name, inner.text);
+		return refuse_field(error, "preset",
+				    "cannot restrict write access of agent '%s' (preset, "
+				    "allowed_write_paths): %s",
+				    a->name, inner.text);
 	return 0;
 }
 

@@ -63,7 +63,8 @@ static const struct setting rows[] = {
 	 .kinds = NTFY},
 	{"notify", "chat", SET_TEXT, TEXT_AT(chat), "id of the Telegram chat", .kinds = TELEGRAM},
 	{"notify", "user", SET_TEXT, TEXT_AT(user),
-	 "id of the only Telegram user who may decide requests; empty means all members of the "
+	 "id of the only Telegram user who may approve or deny requests; empty means all members "
+	 "of the "
 	 "chat",
 	 .kinds = TELEGRAM},
 	{"notify", "template", SET_TEXT, TEXT_AT(template),

@@ -395,7 +395,7 @@ static int child_explain(const struct spawn_opts *opts, int r, enum spawn_step s
 	if (step == SPAWN_DIRECTORY)
 		return explain_directory(opts->cwd, r, error);
 	if (step == SPAWN_CONFINE)
-		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict where %s writes: %s",
+		return refuse(error, REFUSE_FORBIDDEN, "cannot restrict write access of %s: %s",
 			      program, uv_strerror(r));
 	if (r == -ENOENT || r == -ENOTDIR || (r == -EACCES && !is_there(opts)))
 		return refuse(error, REFUSE_NOT_FOUND, "no such program: %s", program);
